@@ -1,0 +1,37 @@
+"""What was seen and what was decided: rounds, cases, truths, findings and reports, with their file formats."""
+
+from tree_oracle.record.array import Array as Array
+from tree_oracle.record.case import Case as Case
+from tree_oracle.record.case import CaseFile as CaseFile
+from tree_oracle.record.case import DraftData as DraftData
+from tree_oracle.record.case import TreeData as TreeData
+from tree_oracle.record.case import case_id as case_id
+from tree_oracle.record.errors import AdapterError as AdapterError
+from tree_oracle.record.errors import DecoderError as DecoderError
+from tree_oracle.record.errors import FileError as FileError
+from tree_oracle.record.errors import TreeOracleError as TreeOracleError
+from tree_oracle.record.errors import Unsupported as Unsupported
+from tree_oracle.record.errors import UsageError as UsageError
+from tree_oracle.record.files import read_case as read_case
+from tree_oracle.record.files import read_report as read_report
+from tree_oracle.record.files import to_json as to_json
+from tree_oracle.record.files import write_file as write_file
+from tree_oracle.record.finding import Finding as Finding
+from tree_oracle.record.limits import Continuation as Continuation
+from tree_oracle.record.limits import EndReason as EndReason
+from tree_oracle.record.limits import Limits as Limits
+from tree_oracle.record.report import CheckResult as CheckResult
+from tree_oracle.record.report import Known as Known
+from tree_oracle.record.report import Report as Report
+from tree_oracle.record.report import Witness as Witness
+from tree_oracle.record.round import DraftLaw as DraftLaw
+from tree_oracle.record.round import LayerRows as LayerRows
+from tree_oracle.record.round import Round as Round
+from tree_oracle.record.round import RowKind as RowKind
+from tree_oracle.record.round import ScoreKind as ScoreKind
+from tree_oracle.record.status import Level as Level
+from tree_oracle.record.status import Status as Status
+from tree_oracle.record.status import worst as worst
+from tree_oracle.record.truth import Grade as Grade
+from tree_oracle.record.truth import Noise as Noise
+from tree_oracle.record.truth import Truth as Truth

@@ -1,0 +1,70 @@
+"""A case: the input that a check drives a decoder with. A case file: the case, the check and what was seen.
+
+The identity of a case is the hash of its canonical JSON, so that the same input has the same name on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from tree_oracle.record.array import Array
+from tree_oracle.record.limits import Limits
+from tree_oracle.record.round import Round
+
+CASE_FORMAT = "tree-oracle-case"
+CASE_VERSION = 1
+
+
+class TreeData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A candidate tree as plain data: root first, parents before children."""
+
+    tokens: tuple[int, ...]
+    parents: tuple[int, ...]
+
+
+class DraftData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A draft as plain data: by depth, then by parent token, a law of one character per token.
+
+    A digit says how often probability 1 is halved, ``-`` that the token is never proposed: ``1-22`` is 1/2, 0, 1/4 and 1/4.
+    Probabilities of this kind and their products are exact, so ties are planned and no accident. What comes after the last
+    depth, or the last parent token, has the laws of the last one.
+    """
+
+    laws: tuple[tuple[str, ...], ...]
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens the first law speaks of."""
+        return len(self.laws[0][0]) if self.laws and self.laws[0] else 0
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One input: a prefix, one tree per round, and where generation must stop."""
+
+    prefix: tuple[int, ...]
+    trees: tuple[TreeData, ...] = ()
+    limits: Limits | None = None
+    rows: Array | None = None  # rows handed to ``accept`` in place of a model's, n x vocabulary
+    draft: DraftData | None = None  # handed to ``build_tree``
+    changed: int | None = None  # a node whose token is changed in a second run
+    note: str = ""  # the condition that the case was made to meet
+
+
+class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that is needed to see one result again, and the rounds that were seen."""
+
+    format: str = CASE_FORMAT
+    version: int = CASE_VERSION
+    check: str
+    target: str
+    decoder: str
+    case: Case
+    rounds: tuple[Round, ...] = ()
+
+
+def case_id(case: Case) -> str:
+    """Twelve hex digits of the SHA-256 of the case's canonical JSON; the note does not count."""
+    plain = msgspec.structs.replace(case, note="")
+    return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:12]

@@ -1,0 +1,26 @@
+"""One explanation of one result that is not a pass."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tree_oracle.record.case import Case
+from tree_oracle.record.status import Status
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What was expected, what was seen, where, and how to see it again."""
+
+    status: Status
+    sentence: str  # one full sentence that names the fault
+    expected: str = ""
+    seen: str = ""
+    round: int | None = None
+    node: int | None = None
+    drawing: str = ""  # the tree, the node marked
+    causes: tuple[str, ...] = ()  # suspects that show exactly the same on every case that they were tried on
+    certain: bool = False  # the one cause was told apart from all other suspects on several cases
+    ruled_out: tuple[str, ...] = ()  # suspects that show something else
+    diagnosed_on: int = 0  # cases that the suspects were tried on
+    case: Case | None = None
+    replay: str = ""  # id of the case

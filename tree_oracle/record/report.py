@@ -1,0 +1,133 @@
+"""What a run of checks came to: results, counts, the level held, and the exit code.
+
+Exit code: 1 a ``must`` check failed, or the list of known failures is not true; otherwise 3 one is in error; otherwise 4 no
+``must`` check passed, or the level asked for is not reached; otherwise 0. (2 is a usage error and never a report.) A known
+failure counts neither way here; the level that is said to be held never contains one.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tree_oracle.record.finding import Finding
+from tree_oracle.record.status import Level, Status
+
+REPORT_FORMAT = "tree-oracle-report"
+REPORT_VERSION = 1
+
+EXIT_HELD, EXIT_FAILED, EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED = 0, 1, 2, 3, 4
+
+
+class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why a failure is expected, and where it is followed up."""
+
+    reason: str
+    tracker: str
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One check against one decoder."""
+
+    check: str
+    law: str
+    level: Level
+    rung: int  # the level of the ladder that the check belongs to
+    status: Status
+    cases: int = 0  # cases judged
+    undecided: int = 0  # of these, how many stayed undecided
+    near_ties: int = 0  # tokens that differ from the truth's within the noise
+    failed_at: int | None = None  # number of the first case that failed, counted from 1
+    seams: tuple[str, ...] = ()  # what the rounds were seen through
+    reason: str = ""  # why not observable, not applicable, undecided or in error
+    findings: tuple[Finding, ...] = ()
+    known: Known | None = None  # a failure that the tested project has on its list
+
+
+class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Evidence that speculation ran in the very requests that were judged."""
+
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    emitted: int = 0
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything a run came to."""
+
+    format: str = REPORT_FORMAT
+    version: int = REPORT_VERSION
+    decoder: str
+    target: str
+    grade: str
+    results: tuple[CheckResult, ...]
+    witness: Witness = Witness()
+    environment: dict[str, str] = {}
+    required: int | None = None  # the rung asked for; None: the highest that the seams allow
+    seed: int | None = None  # of the generated cases; None: the same cases every time
+    digest: str = ""  # of all cases judged, see ``tree_oracle.run.stock``
+    seconds: dict[str, float] = {}  # how long each check took
+    violations: tuple[str, ...] = ()  # what is not true of the list of known failures
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many checks ended in each of the six statuses, zeros included."""
+        return {status: sum(result.status is status for result in self.results) for status in Status}
+
+    @property
+    def held(self) -> int | None:
+        """The strongest rung whose checks all passed, every lower rung held or not observable; None: none is held."""
+        return _held(self._must())
+
+    @property
+    def broken(self) -> int | None:
+        """The weakest rung on which a ``must`` check failed; None: none failed."""
+        return min((r.rung for r in self._must() if r.status is Status.FAILED), default=None)
+
+    @property
+    def exit_code(self) -> int:
+        """See the module's first lines."""
+        due = [result for result in self._must() if result.known is None]
+        statuses, held = {result.status for result in due}, _held(due)
+        if self.violations or Status.FAILED in statuses:
+            return EXIT_FAILED
+        if Status.ERROR in statuses:
+            return EXIT_ADAPTER
+        if held is None or held < self._asked(due):
+            return EXIT_UNDECIDED
+        return EXIT_HELD
+
+    def __str__(self) -> str:
+        """A few lines: the counts, the exit code, and the first sentence against each check that did not pass."""
+        counts = ", ".join(f"{count} {status.value}" for status, count in self.counts.items() if count)
+        held = "no rung of the ladder" if self.held is None else f"rung L{self.held}"
+        lines = [
+            f"{self.decoder} on {self.target}: {counts or 'no check ran'}; holds {held}; exit code {self.exit_code}"
+        ]
+        for result in self.results:
+            if result.status in (Status.FAILED, Status.ERROR, Status.UNDECIDED):
+                said = result.findings[0].sentence if result.findings else result.reason
+                known = f" (known, {result.known.tracker})" if result.known is not None else ""
+                lines.append(f"{result.check} {result.status.value}{known}: {said}")
+        lines += self.violations
+        return "\n".join(lines)
+
+    def _asked(self, due: list[CheckResult]) -> int:
+        if self.required is not None:
+            return self.required
+        shown = [r.rung for r in due if r.status not in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)]
+        return max(shown, default=0)
+
+    def _must(self) -> list[CheckResult]:
+        return [result for result in self.results if result.level is Level.MUST]
+
+
+def _held(must: list[CheckResult]) -> int | None:
+    held = None
+    for rung in sorted({result.rung for result in must}):
+        statuses = {result.status for result in must if result.rung == rung}
+        if statuses & {Status.FAILED, Status.ERROR, Status.UNDECIDED}:
+            break
+        if Status.PASSED in statuses:
+            held = rung
+    return held

@@ -1,0 +1,74 @@
+"""What ground truth must offer to a judge. Every implementation runs whole token sequences in order; none sees a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from jaxtyping import Float
+
+from tree_oracle.record.limits import Continuation, Limits
+from tree_oracle.record.round import LayerRows
+
+
+class Grade(StrEnum):
+    """Where the truth comes from. C and D cannot see a fault that both arms share."""
+
+    EXACT = "A"  # the exact model
+    INDEPENDENT = "B"  # an independent implementation of the same weights
+    SAME_ENGINE = "C"  # the same engine with speculation off
+    RECORDED = "D"  # rows that came with the record
+
+
+class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far rows of this target may differ without any fault, as measured, in logits.
+
+    Rule: error of a tree row <= 2 x ``sequential`` + ``control``. ``wrong_history`` is the smallest change that one wrong
+    token in the history made: the rule has power while it is larger than ``allowed``. All zero on the exact model, where
+    ``allowed`` is 0 and rows are compared bit for bit.
+    """
+
+    sequential: float = 0.0  # largest error of the plain pass in the target's dtype against float64
+    control: float = 0.0  # largest change between runs without any tree: repeated, batched, over a cached prefix
+    wrong_history: float = 0.0
+    cache: float = 0.0  # largest change of a cache entry when the same tokens are run in two pieces instead of one
+    samples: int = 0  # control rows behind the figures
+
+    @property
+    def allowed(self) -> float:
+        """The largest difference from the float64 row that is not called a fault."""
+        return 2 * self.sequential + self.control
+
+
+class Truth(Protocol):
+    """Sequential runs of one target."""
+
+    @property
+    def grade(self) -> Grade: ...
+
+    @property
+    def exact(self) -> bool:
+        """Rows are bit-equal in every correct implementation, so they are compared bit for bit."""
+        ...
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    def rows(self, histories: Sequence[Sequence[int]]) -> Float[np.ndarray, "k vocab"]:
+        """For each whole token sequence the row after its last token: float64, from a float64 run where not exact."""
+        ...
+
+    def greedy(self, prompt: Sequence[int], limits: Limits) -> Continuation:
+        """Plain greedy decoding; among bit-equal maxima the smallest token id."""
+        ...
+
+    def cache(self, tokens: Sequence[int]) -> tuple[LayerRows, ...]:
+        """The cache after an ordinary cold run over ``tokens``, in the target's own dtype (widened to float32)."""
+        ...
+
+    def noise(self) -> Noise:
+        """The measured noise floor, measured once and kept."""
+        ...
