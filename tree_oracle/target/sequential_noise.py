@@ -1,0 +1,103 @@
+"""The noise floor of a target, measured without any tree.
+
+Seeded random histories are run in the target's dtype and in float64. ``sequential`` is the largest error of a plain row.
+``control`` is the largest change of a plain row when it is computed again in ways that change no history: the same pass
+again; beside other rows in one batch; behind a cached prefix. One token changed in the history shows what a fault looks like.
+
+Cache entries follow the rule of the rows, room = 2 x error + change: the error of a cold run against float64, and the change
+when the same tokens are run in two pieces. The change alone is too small a room: a right tree pass exceeded the largest of
+112 measured ones in 2 of 504 cases.
+
+A float64 target has no wider dtype to be measured by. Its errors are those of a float32 copy times 2^-29, the ratio of the
+two unit roundoffs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from tree_oracle.record import Noise, Unsupported
+from tree_oracle.target.compat import forward_with_cache, layer_tensors, prefill
+from tree_oracle.target.sequential_naive import History, ids_of, naive_rows
+from tree_oracle.target.sequential_shared import shared_rows
+from tree_oracle.target.target import Target
+
+# Short and long histories, a few of each.
+LENGTHS = (2, 5, 9, 17, 33, 64, 65, 129)
+PER_LENGTH = 3
+
+_FLOAT64_TO_FLOAT32 = 2.0**-29  # 2^-53 / 2^-24
+
+_Rows = Float[np.ndarray, "k vocab"]
+
+
+def measure_noise(target: Target, reference: Target, seed: int = 0) -> Noise:
+    """Measure ``target`` by ``reference``, its float64 copy; zero for an exact target, whose rows are compared bit for bit."""
+    if target.exact:
+        return Noise()
+    draw = np.random.default_rng(seed)
+    groups = [_histories(draw, n, target.vocab_size) for n in LENGTHS if n <= target.context_length]
+    histories = [history for group in groups for history in group]
+    true = naive_rows(reference.model, histories)
+    wrong = naive_rows(reference.model, [_changed(draw, history, target.vocab_size) for history in histories])
+    plain = naive_rows(target.model, histories)
+    controls = _controls(target.model, groups)
+    rounding, unit = (target.in_dtype("float32"), _FLOAT64_TO_FLOAT32) if target.dtype == "float64" else (target, 1.0)
+    rounded = plain if rounding is target else naive_rows(rounding.model, histories)
+    return Noise(
+        sequential=unit * float(_gaps(rounded, true).max()),
+        control=max(float(_gaps(plain, rows).max()) for rows in controls),
+        wrong_history=float(_gaps(wrong, true).min()),
+        cache=_cache_room(target.model, rounding.model, reference.model, unit, histories),
+        samples=len(controls) * len(histories),
+    )
+
+
+def _controls(model: Any, groups: Sequence[Sequence[History]]) -> list[_Rows]:
+    """The rows of all groups again: repeated, in one batch per group, and behind the prefix that a group shares."""
+    batched = [shared_rows(model, group, cached=False) for group in groups]
+    behind = [shared_rows(model, group) for group in groups]
+    return [naive_rows(model, [h for group in groups for h in group]), np.concatenate(batched), np.concatenate(behind)]
+
+
+def _cache_room(model: Any, rounding: Any, reference: Any, unit: float, histories: Sequence[History]) -> float:
+    try:
+        errors = (_cache_gap(prefill(rounding, h), prefill(reference, h)) for h in histories)
+        changes = (_cache_gap(prefill(model, h), _in_two_pieces(model, h)) for h in histories)
+        return 2 * unit * max(errors) + max(changes)
+    except Unsupported:  # no keys and values: nobody can ask for the truth about them either
+        return 0.0
+
+
+def _in_two_pieces(model: Any, history: History) -> Any:
+    cut = 1 + sum(history) % (len(history) - 1)  # any cut: the tokens are random
+    cache = prefill(model, history[:cut])
+    forward_with_cache(model, ids_of(model, [history[cut:]]), cache=cache)
+    return cache
+
+
+def _cache_gap(one: Any, other: Any) -> float:
+    pairs = zip(chain(*layer_tensors(one)), chain(*layer_tensors(other)), strict=True)
+    return max(float((a.to(torch.float64) - b.to(torch.float64)).abs().max()) for a, b in pairs)
+
+
+def _histories(draw: np.random.Generator, length: int, vocab: int) -> list[History]:
+    """Different histories of one length that share all but their last quarter."""
+    shared = draw.integers(0, vocab, length - max(1, length // 4))
+    return [tuple(map(int, [*shared, *draw.integers(0, vocab, length - len(shared))])) for _ in range(PER_LENGTH)]
+
+
+def _changed(draw: np.random.Generator, history: History, vocab: int) -> History:
+    at = int(draw.integers(len(history)))
+    return (*history[:at], (history[at] + 1 + int(draw.integers(vocab - 1))) % vocab, *history[at + 1 :])
+
+
+def _gaps(rows: _Rows, others: _Rows) -> Float[np.ndarray, " k"]:
+    gaps: Float[np.ndarray, " k"] = np.abs(rows - others).max(axis=1)
+    return gaps

@@ -1,0 +1,108 @@
+"""A target: the model whose plain decoding is the truth, with its device, dtype and attention kernel."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM
+
+from tree_oracle.record import UsageError
+from tree_oracle.target.double import hold_double
+from tree_oracle.target.exact_config import ExactLMConfig
+from tree_oracle.target.spec import TargetSpec, choose, exact_arguments, parse_spec, whole
+from tree_oracle.target.tiny import CONFIGURATIONS, tiny_model
+
+DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+ATTENTIONS = ("eager", "sdpa")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A loaded model. Do not change ``model``: everybody who judges by this target shares it."""
+
+    spec: str
+    model: Any  # a Hugging Face causal LM in evaluation mode, weights frozen
+    vocab_size: int
+    exact: bool  # rows are bit-equal in every correct implementation
+    eos_ids: tuple[int, ...]
+    device: str
+    dtype: str
+    attention: str
+
+    @property
+    def context_length(self) -> int:
+        """The largest number of tokens, prompt included, that the model has positions for."""
+        return int(self.model.config.max_position_embeddings)
+
+    def in_dtype(self, dtype: str) -> Target:
+        """A copy with the same weights in another dtype; only a wider one holds them without rounding.
+
+        float64 copies compute in double precision throughout (see ``double``).
+
+        Raises:
+            UsageError: an unknown dtype.
+        """
+        choose("dtype", dtype, DTYPES)
+        if dtype == self.dtype:
+            return self
+        return replace(self, model=_cast(copy.deepcopy(self.model), dtype, exact=self.exact), dtype=dtype)
+
+
+def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa") -> Target:
+    """Build the target that ``spec`` names (grammar: ``spec``).
+
+    Args:
+        device: as torch writes it: cpu, cuda:0, npu:0.
+        dtype: float64, float32, bfloat16 or float16.
+        attention: eager or sdpa. The exact model calls no attention kernel, so there it changes only the masks that
+            ``generate`` makes.
+
+    Raises:
+        UsageError: an unknown name or setting, or a device that this machine does not have.
+    """
+    choose("dtype", dtype, DTYPES)
+    choose("attention", attention, ATTENTIONS)
+    parsed = parse_spec(spec)
+    model = _build(parsed, attention).eval().requires_grad_(False)
+    try:
+        model = model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    exact = parsed.family == "exact"
+    return Target(
+        spec=spec,
+        model=_cast(model, dtype, exact=exact),
+        vocab_size=int(model.config.vocab_size),
+        exact=exact,
+        eos_ids=_eos_ids(model.config.eos_token_id),
+        device=device,
+        dtype=dtype,
+        attention=attention,
+    )
+
+
+def _build(spec: TargetSpec, attention: str) -> Any:
+    if spec.family == "tiny":
+        choose("architecture", spec.architecture, CONFIGURATIONS)
+        return tiny_model(spec.architecture, seed=whole("seed", spec.settings.get("seed", "0")), attention=attention)
+    config = ExactLMConfig(**exact_arguments(spec.settings))
+    return AutoModelForCausalLM.from_config(config, attn_implementation=attention)  # type: ignore[no-untyped-call]
+
+
+def _cast(model: Any, dtype: str, *, exact: bool) -> Any:
+    """Change the parameters and leave the buffers: rotary frequencies stay float32, as in a loaded checkpoint."""
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(DTYPES[dtype])
+    model.config.dtype = DTYPES[dtype]
+    if dtype == "float64" and not exact:
+        hold_double(model)
+    return model
+
+
+def _eos_ids(token: int | list[int] | None) -> tuple[int, ...]:
+    if token is None:
+        return ()
+    return tuple(token) if isinstance(token, list) else (token,)
