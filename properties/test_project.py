@@ -12,7 +12,7 @@ import pytest
 
 TRUTH = "tree_oracle.target.sequential"
 JUDGED = ("tree_oracle.tree", "tree_oracle.masked", "tree_oracle.verify", "tree_oracle.decoder")
-LIGHT = ("tree_oracle.record", "tree_oracle.tree", "tree_oracle.strategies", "tree_oracle.verify")
+LIGHT = ("tree_oracle.record", "tree_oracle.tree", "tree_oracle.strategies", "tree_oracle.construct", "tree_oracle.verify")
 HEAVY = ("torch", "transformers")
 
 
@@ -86,9 +86,11 @@ except SystemExit as end:
 """
 
 
-@pytest.mark.parametrize("code", ["import tree_oracle", HELP], ids=["import", "help"])
+@pytest.mark.parametrize(
+    "code", ["import tree_oracle", "import tree_oracle.pytest_plugin", HELP], ids=["import", "plugin", "help"]
+)
 def test_a_first_look_loads_nothing_heavy(code: str) -> None:
-    """Importing the package and asking for help load neither numpy nor torch, so both answer at once."""
+    """Importing the package, pytest loading its plugin and asking for help load neither numpy nor torch."""
     program = f"import sys\n{code}\n{REPORT}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

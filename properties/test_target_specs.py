@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 import tree_oracle
 from tree_oracle.record import UsageError
@@ -68,6 +71,7 @@ def test_names_are_taken_apart() -> None:
     assert parse_spec("exact") == TargetSpec("exact", "", {})
     assert parse_spec("exact:") == TargetSpec("exact", "", {})
     assert parse_spec("tiny:qwen3:seed=1") == TargetSpec("tiny", "qwen3", {"seed": "1"})
+    assert parse_spec("dir:C:/models/a:b") == TargetSpec("dir", "", {}, "C:/models/a:b")
     assert load_target("exact").model.config.layer_types == ["full_attention"] * 2
     assert load_target("exact:ties=3-7+10-50").model.config.ties == [[3, 7], [10, 50]]
 
@@ -76,7 +80,7 @@ def test_names_are_taken_apart() -> None:
     ("spec", "message"),
     [
         ("exakt", "unknown target 'exakt', did you mean 'exact'"),
-        ("", "unknown target ''; Known: exact, tiny"),
+        ("", "unknown target ''; Known: dir, exact, tiny"),
         ("exact:vocap=5", "unknown setting 'vocap', did you mean 'vocab'"),
         ("exact:vocab", "'vocab' is not of the form key=value"),
         ("exact:seed=1,seed=2", "'seed=2' is given twice"),
@@ -98,6 +102,89 @@ def test_a_name_that_means_nothing_is_refused(spec: str, message: str) -> None:
     """The error names the wrong part and the nearest right one."""
     with pytest.raises(UsageError, match=message):
         load_target(spec)
+
+
+def saved(folder: Path, spec: str = "tiny:llama") -> Path:
+    """A directory as ``save_pretrained`` writes it."""
+    load_target(spec).model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("spec", [f"tiny:{name}" for name in CONFIGURATIONS])
+def test_a_saved_model_is_the_model(spec: str, attention: str, dtype: str, tmp_path: Path) -> None:
+    """What was saved and loaded from its directory gives the same rows bit for bit, under the kernel and dtype asked for."""
+    first = load_target(spec, attention=attention, dtype=dtype)
+    found = load_target(f"dir:{saved(tmp_path, spec)}", attention=attention, dtype=dtype)
+    ids = torch.tensor([[3, 1, 4, 1, 5]])
+    assert torch.equal(first.model(ids).logits, found.model(ids).logits)
+    assert equal(first, found)
+    assert (found.dtype, found.attention, found.exact, found.eos_ids) == (dtype, attention, False, ())
+    assert (found.vocab_size, found.context_length) == (first.vocab_size, first.context_length)
+
+
+@pytest.mark.parametrize(("ids", "known"), [(7, (7,)), ([7, 9], (7, 9)), (None, ())])
+def test_end_tokens_come_from_the_generation_config(ids: Any, known: tuple[int, ...], tmp_path: Path) -> None:
+    """A checkpoint's end tokens are those of its generation_config.json, one, several or none."""
+    model = load_target("tiny:llama").model
+    model.generation_config.eos_token_id = ids
+    model.save_pretrained(tmp_path)
+    assert load_target(f"dir:{tmp_path}").eos_ids == known
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    """Change the configuration in a directory."""
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def pickled(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+
+
+def without_a_weight(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["model.layers.1.mlp.up_proj.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no configuration": (lambda folder: (folder / "config.json").unlink(), "holds no config.json"),
+    "no JSON": (lambda folder: (folder / "config.json").write_text("{"), "is not readable JSON"),
+    "no type": (lambda folder: edit(folder, model_type=None), "names no model_type"),
+    "pickles": (pickled, r"only as pickles \(pytorch_model.bin\), and loading a pickle runs the code in it"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "holds no weights"),
+    "broken weights": (lambda folder: (folder / "model.safetensors").write_bytes(b"xx"), "cannot be loaded"),
+    "a weight less": (without_a_weight, "lacks 1 of the model's weights, such as model.layers.1.mlp.up_proj.weight"),
+    "another shape": (lambda folder: edit(folder, intermediate_size=64), "cannot be loaded|has the wrong shape for"),
+    "unknown": (lambda folder: edit(folder, model_type="nobody"), "cannot be loaded: .*nobody"),
+    "own code": (
+        lambda folder: edit(
+            folder, model_type="own", auto_map={"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M"}
+        ),
+        "cannot be loaded: .*contains custom code",
+    ),
+    "a wrong value": (lambda folder: edit(folder, layer_types=["full_attention"]), r"num_hidden_layers.*layer_types"),
+    "quantised": (lambda folder: edit(folder, quantization_config={"quant_method": "gptq"}), "are quantised"),
+}
+
+
+@pytest.mark.parametrize("how", sorted(SPOILT))
+def test_a_directory_that_cannot_be_trusted_is_refused(how: str, tmp_path: Path) -> None:
+    """Each thing that a directory may lack or hold too much of is one usage error that says which."""
+    spoil, message = SPOILT[how]
+    spoil(saved(tmp_path))
+    with pytest.raises(UsageError, match=message):
+        load_target(f"dir:{tmp_path}")
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere/at/all"])
+def test_a_directory_that_is_not_there_is_refused(path: str) -> None:
+    """A missing directory is no name of a model to look for elsewhere."""
+    with pytest.raises(UsageError, match=f"'{path}' is no directory; expected for example dir:models/small"):
+        load_target(f"dir:{path}")
 
 
 def test_options_that_mean_nothing_are_refused() -> None:

@@ -152,6 +152,11 @@ MESSAGES: list[tuple[dict[str, Any], int | None, str]] = [
         f"wrong dtype: tokens[2] is {2**63}; expected an integer of 64 bits",
     ),
     (
+        {"tokens": np.array([0, 2**63, 2], dtype=np.uint64), "parents": CHAIN},
+        1,
+        f"wrong dtype: tokens[1] is {2**63}; expected an integer of 64 bits",
+    ),
+    (
         {"tokens": "012", "parents": CHAIN},
         None,
         "wrong dtype: tokens is a str; expected a sequence or numpy array",

@@ -32,6 +32,7 @@ from tree_oracle.record.round import ScoreKind as ScoreKind
 from tree_oracle.record.status import Level as Level
 from tree_oracle.record.status import Status as Status
 from tree_oracle.record.status import worst as worst
+from tree_oracle.record.ties import TieRule as TieRule
 from tree_oracle.record.truth import Grade as Grade
 from tree_oracle.record.truth import Noise as Noise
 from tree_oracle.record.truth import Truth as Truth

@@ -26,11 +26,16 @@ def to_json(document: CaseFile | Report) -> bytes:
 
 def write_file(path: Path, document: CaseFile | Report) -> None:
     """Write the whole document or nothing: a reader never sees half a file, and an old file survives a crash."""
+    write_bytes(path, to_json(document))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write all of ``content`` or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(to_json(document))
+            out.write(content)
         os.replace(draft, path)
     except BaseException:
         os.unlink(draft)

@@ -28,19 +28,26 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Rule: error of a tree row <= 2 x ``sequential`` + ``control``. ``wrong_history`` is the smallest change that one wrong
     token in the history made: the rule has power while it is larger than ``allowed``. All zero on the exact model, where
-    ``allowed`` is 0 and rows are compared bit for bit.
+    ``allowed`` is 0 and rows are compared bit for bit: it needs no power.
     """
 
     sequential: float = 0.0  # largest error of the plain pass in the target's dtype against float64
     control: float = 0.0  # largest change between runs without any tree: repeated, batched, over a cached prefix
     wrong_history: float = 0.0
-    cache: float = 0.0  # largest change of a cache entry when the same tokens are run in two pieces instead of one
+    # The room of a cache entry: 2 x (largest error of a cold run against float64), plus the largest change when the same
+    # tokens are run in two pieces instead of one.
+    cache: float = 0.0
     samples: int = 0  # control rows behind the figures
 
     @property
     def allowed(self) -> float:
         """The largest difference from the float64 row that is not called a fault."""
         return 2 * self.sequential + self.control
+
+    @property
+    def has_power(self) -> bool:
+        """Every wrong history that was tried moved its row by more than is allowed, so rows that agree are evidence."""
+        return self.wrong_history > self.allowed
 
 
 class Truth(Protocol):

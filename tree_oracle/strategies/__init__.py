@@ -1,5 +1,6 @@
 """Hypothesis strategies for trees and what goes with them: adversarial, and shrinking to few nodes and small tokens."""
 
+from tree_oracle.strategies.drafts import draft_tables as draft_tables
 from tree_oracle.strategies.invalid import InvalidArrays as InvalidArrays
 from tree_oracle.strategies.invalid import invalid_log_probs as invalid_log_probs
 from tree_oracle.strategies.invalid import invalid_trees as invalid_trees

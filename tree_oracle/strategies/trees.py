@@ -7,6 +7,8 @@ Trees shrink to few nodes, then to parents near the root and to token 0.
 
 from __future__ import annotations
 
+from math import isqrt
+
 from hypothesis import strategies as st
 
 from tree_oracle.record import UsageError
@@ -43,6 +45,15 @@ def candidate_trees(
             growth.add(shape, pick, token)
         return growth.tree()
 
-    step = st.tuples(st.integers(0, max(0, max_nodes - 2)), tokens)
-    steps = st.lists(step, min_size=min_nodes - 1, max_size=max_nodes - 1)
+    steps = st.lists(st.tuples(_picks(max_nodes), tokens), min_size=min_nodes - 1, max_size=max_nodes - 1)
     return st.builds(grown, tokens, st.sampled_from(list(SHAPES)), steps)
+
+
+def _picks(count: int) -> st.SearchStrategy[int]:
+    """Numbers below ``count``, p drawn 2 (count - p) - 1 times out of count^2; shrinks to 0.
+
+    A pick beyond the last parent means the last one. Evenly drawn picks would nearly always be beyond it while the tree is
+    small, and so begin every tree with a chain.
+    """
+    last = count * count - 1
+    return st.integers(0, last).map(lambda number: count - 1 - isqrt(last - number))

@@ -18,6 +18,6 @@ except ModuleNotFoundError as error:
     ) from error
 except (ImportError, OSError, RuntimeError) as error:
     raise TorchError(
-        f"torch is installed but cannot be imported: {error}. A device plug-in without its driver (torch_npu without CANN) "
-        "does that; set the environment variable TORCH_DEVICE_BACKEND_AUTOLOAD=0 to leave plug-ins out"
+        f"torch is installed but cannot be imported: {str(error).rstrip('.')}. A device plug-in without its driver "
+        "(torch_npu without CANN) does that; set the environment variable TORCH_DEVICE_BACKEND_AUTOLOAD=0 to leave plug-ins out"
     ) from error

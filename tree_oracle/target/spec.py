@@ -1,15 +1,16 @@
 """The names of targets.
 
-    target   = "exact" [ ":" settings ] | "tiny:" architecture [ ":" settings ]
+    target   = "exact" [ ":" settings ] | "tiny:" architecture [ ":" settings ] | "dir:" path
     settings = key "=" value { "," key "=" value }
 
     exact    vocab=61  seed=0  positions=2048
              layers=full+full      of full, sliding, chunked
              window=N  chunk=N     needed by sliding and by chunked layers
              ties=3-7+10-50        pairs of tokens that tie after every history
-    tiny     seed=0                architectures: gpt2, llama, qwen3
+    tiny     seed=0                architectures: gpt2, llama, mixtral, qwen3
+    dir      a local Hugging Face directory with safetensors; everything after the first colon is its path
 
-``exact:vocab=61,seed=3,window=8,layers=full+sliding`` and ``tiny:qwen3:seed=1`` are targets.
+``exact:vocab=61,seed=3,window=8,layers=full+sliding``, ``tiny:qwen3:seed=1`` and ``dir:models/small`` are targets.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ _TINY_KEYS = {"seed"}
 class TargetSpec:
     """A target's name, taken apart."""
 
-    family: str  # exact or tiny
+    family: str  # exact, tiny or dir
     architecture: str  # of a tiny target, otherwise empty
     settings: dict[str, str]
+    path: str = ""  # of a dir target, otherwise empty
 
 
 def parse_spec(text: str) -> TargetSpec:
@@ -43,7 +45,9 @@ def parse_spec(text: str) -> TargetSpec:
         UsageError: the name does not follow the grammar, or holds a key that its family does not have.
     """
     family, *parts = text.split(":")
-    choose("target", family, ("exact", "tiny"))
+    choose("target", family, ("exact", "tiny", "dir"))
+    if family == "dir":
+        return TargetSpec(family, "", {}, path=text.partition(":")[2])  # a path may hold colons
     architecture = ""
     if family == "tiny":
         if not parts:

@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
+from tree_oracle.target.directory import directory_model
 from tree_oracle.target.double import hold_double
 from tree_oracle.target.exact_config import ExactLMConfig
 from tree_oracle.target.spec import TargetSpec, choose, exact_arguments, parse_spec, whole
@@ -61,7 +62,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
             ``generate`` makes.
 
     Raises:
-        UsageError: an unknown name or setting, or a device that this machine does not have.
+        UsageError: an unknown name or setting, a directory that holds no model that can be loaded safely, or a device that
+            this machine does not have.
     """
     choose("dtype", dtype, DTYPES)
     choose("attention", attention, ATTENTIONS)
@@ -77,7 +79,7 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
         model=_cast(model, dtype, exact=exact),
         vocab_size=int(model.config.vocab_size),
         exact=exact,
-        eos_ids=_eos_ids(model.config.eos_token_id),
+        eos_ids=_eos_ids(model.generation_config.eos_token_id),
         device=device,
         dtype=dtype,
         attention=attention,
@@ -85,6 +87,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
 
 
 def _build(spec: TargetSpec, attention: str) -> Any:
+    if spec.family == "dir":
+        return directory_model(spec.path, attention=attention)
     if spec.family == "tiny":
         choose("architecture", spec.architecture, CONFIGURATIONS)
         return tiny_model(spec.architecture, seed=whole("seed", spec.settings.get("seed", "0")), attention=attention)
@@ -98,8 +102,15 @@ def _cast(model: Any, dtype: str, *, exact: bool) -> Any:
         parameter.data = parameter.data.to(DTYPES[dtype])
     model.config.dtype = DTYPES[dtype]
     if dtype == "float64" and not exact:
+        _loop_over_experts(model)
         hold_double(model)
     return model
+
+
+def _loop_over_experts(model: Any) -> None:
+    """Run a mixture of experts one expert after another: the grouped kernel of transformers 5 takes no float64."""
+    if getattr(model.config, "_experts_implementation", None) is not None:
+        model.set_experts_implementation("eager")
 
 
 def _eos_ids(token: int | list[int] | None) -> tuple[int, ...]:

@@ -34,9 +34,7 @@ class CandidateTree:
 
     tokens: Int[np.ndarray, " n"]
     parents: Int[np.ndarray, " n"]  # -1 for the root
-    edge_log_probs: (
-        Float[np.ndarray, " n"] | None
-    )  # log of the draft's probability of each node under its parent; root 0.0
+    edge_log_probs: Float[np.ndarray, " n"] | None  # of each node under its parent by the draft; 0.0 for the root
 
     def __init__(
         self,

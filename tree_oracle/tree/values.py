@@ -32,17 +32,17 @@ def integers(name: str, values: Integers) -> Int[np.ndarray, " n"]:
         _one_dimensional(name, values)
         if values.dtype.kind not in "iu":
             raise InvalidTree(TreeFault.DTYPE, None, f"{name} has dtype {values.dtype}; expected integers")
+        node = first(values > _INT64.max)
     else:
         _each_of(name, values, (int, np.integer), "an integer")
-    for node, value in enumerate(values):
-        if not _INT64.min <= value <= _INT64.max:
-            raise InvalidTree(TreeFault.DTYPE, node, f"{name}[{node}] is {value}; expected an integer of 64 bits")
+        node = next((slot for slot, value in enumerate(values) if not _INT64.min <= value <= _INT64.max), None)
+    if node is not None:
+        raise InvalidTree(TreeFault.DTYPE, node, f"{name}[{node}] is {values[node]}; expected an integer of 64 bits")
     return frozen(np.array(values, dtype=np.int64))
 
 
 def reals(name: str, values: Reals) -> Float[np.ndarray, " n"]:
-    """The values as a read-only float64 array of their own; a negative zero becomes zero, so that equal arrays have
-    equal bytes.
+    """The values as a read-only float64 array of their own. Negative zeros become zeros: equal arrays have equal bytes.
 
     Raises:
         InvalidTree: DTYPE for bools and non-numbers; LENGTH unless one-dimensional.

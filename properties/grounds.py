@@ -1,0 +1,69 @@
+"""A target with its truth and its cases, made once, on which the tests of the battery try many decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from tree_oracle.checks import Stage, choose
+from tree_oracle.record import CheckResult, Report, Status
+from tree_oracle.run import Budget, Subject, make_subject, run_battery
+from tree_oracle.run.stock import Stock
+from tree_oracle.target import SequentialTruth, Target, load_target
+
+
+class Ground:
+    """One target. Its truth runs a copy of the model that no decoder ever sees."""
+
+    def __init__(self, spec: str, cases: int, **options: str) -> None:
+        self.spec, self.options, self.cases = spec, options, cases
+        self.truth = SequentialTruth(load_target(spec, **options))
+        self.stock = Stock(Stage(self.truth), cases=cases)
+
+    @property
+    def target(self) -> Target:
+        """A target of its own for whoever asks."""
+        return load_target(self.spec, **self.options)
+
+    def subject(self, decoder: Any) -> Subject:
+        """``decoder``, or what the factory makes of a target, ready to be judged."""
+        return make_subject(decoder, self.target, truth=self.truth)
+
+    def report(self, decoder: Any, *ids: str, budget: Budget | None = None) -> Report:
+        """The decoder judged by the named checks, or by all."""
+        budget = budget or Budget(cases=self.cases, shrink_runs=0, diagnose=False)
+        return run_battery(self.subject(decoder), choose(ids=ids), budget, stock=self.stock)
+
+
+@cache
+def ground(spec: str = "exact", *, cases: int = 0, dtype: str = "float32", attention: str = "sdpa") -> Ground:
+    """The ground of that name: the listed cases, and ``cases`` generated ones for each scene."""
+    return Ground(spec, cases, dtype=dtype, attention=attention)
+
+
+def statuses(report: Report) -> dict[str, Status]:
+    """The status of each check."""
+    return {result.check: result.status for result in report.results}
+
+
+def result_of(report: Report, check: str) -> CheckResult:
+    """What came of one check."""
+    return next(result for result in report.results if result.check == check)
+
+
+def sentences(report: Report) -> list[str]:
+    """Every sentence and every reason that the report gives."""
+    found = [finding.sentence for result in report.results for finding in result.findings]
+    return found + [result.reason for result in report.results if result.reason]
+
+
+def with_methods(**methods: Callable[..., Any]) -> Any:
+    """An object with these functions as its methods and nothing else."""
+    return type("Decoder", (), {name: staticmethod(method) for name, method in methods.items()})()
+
+
+def all_of(report: Report, wanted: Status | Sequence[Status]) -> bool:
+    """Whether every check ended in the wanted status, or in one of them."""
+    allowed = (wanted,) if isinstance(wanted, Status) else wanted
+    return all(result.status in allowed for result in report.results)

@@ -1,0 +1,125 @@
+"""Diagnosis: the one wrong part is named, the wrong one is never called certain, and what is unknown is called unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tree_oracle import CandidateTree, Status
+from tree_oracle.checks import CHECKS, Source, Stage
+from tree_oracle.decoder import ReferenceDecoder
+from tree_oracle.decoder.parts import Decision, Parts, Rows
+from tree_oracle.faults import FAULTS
+from tree_oracle.record import CheckResult, Finding
+from tree_oracle.run import Battery, Budget, make_subject
+from tree_oracle.run.stock import Stock
+from tree_oracle.target import SequentialTruth, load_target
+from tree_oracle.tree import Layout, lay_out
+
+
+@cache
+def ground() -> tuple[SequentialTruth, Stock]:
+    """One truth and one stock of listed cases for all decoders of this file."""
+    truth = SequentialTruth(load_target("exact"))
+    return truth, Stock(Stage(truth), cases=0)
+
+
+def result_of(factory: Callable[..., Any], check: str) -> CheckResult:
+    truth, stock = ground()
+    battery = Battery(make_subject(factory, "exact", truth=truth), Budget(cases=0, shrink_runs=0), stock)
+    return battery.run(CHECKS[check])
+
+
+def only_through(check: str, seam: str) -> Source:
+    return next(source for source in CHECKS[check].sources if source.seam.value == seam)
+
+
+def causes(finding: Finding) -> list[str]:
+    return [cause.partition(":")[0] for cause in finding.causes]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_among_the_causes_and_no_other_is_called_certain(name: str) -> None:
+    """Through every seam that sees a planted fault, the fault is named, and if a cause is certain it is this one."""
+    result = result_of(FAULTS[name].decoder, FAULTS[name].check)
+    assert result.status is Status.FAILED
+    for finding in result.findings:
+        assert name in causes(finding)
+        assert not finding.certain or causes(finding) == [name]
+
+
+def tril_mask(tree: CandidateTree, prefix_len: int) -> Layout:
+    """Written apart from the suspects: ordinary causal attention over everything."""
+    n, layout = len(tree), lay_out(tree, prefix_len)
+    whole = np.tril(np.ones((prefix_len - 1 + n, prefix_len - 1 + n), dtype=bool))
+    return Layout(layout.positions, whole[prefix_len - 1 :], layout.score_rows)
+
+
+def counted_positions(tree: CandidateTree, prefix_len: int) -> Layout:
+    """Written apart: positions counted on as in a chain."""
+    layout = lay_out(tree, prefix_len)
+    return Layout(np.arange(prefix_len - 1, prefix_len - 1 + len(tree)), layout.visible, layout.score_rows)
+
+
+def shifted_logits_walk(tree: CandidateTree, rows: Rows) -> Decision:
+    """Written apart: logits are shifted by one as chain code does, then looked up by child."""
+    shifted = np.vstack([rows[:1], rows[:-1]])
+    here, path = 0, []
+    while True:
+        hit = [int(v) for v in np.flatnonzero(tree.parents == here) if shifted[v].argmax() == tree.tokens[v]]
+        if not hit:
+            return Decision(tuple(path), int(rows[here].argmax()))
+        here = hit[0]
+        path.append(here)
+
+
+HELD_OUT = {
+    "flat-causal-mask": (Parts(lay_out=tril_mask), "VISIBLE-03"),
+    "position-by-slot": (Parts(lay_out=counted_positions), "POSITION-01"),
+    "previous-slot-row": (Parts(walk=shifted_logits_walk), "GATHER-01"),
+}
+
+
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_a_fault_that_was_written_apart_is_recognised(name: str) -> None:
+    """The cause is named for code that the suspects do not share, alone and certain."""
+    parts, check = HELD_OUT[name]
+    result = result_of(lambda target: ReferenceDecoder(target, parts), check)
+    assert result.findings
+    for finding in result.findings:
+        assert (causes(finding), finding.certain) == ([name], True)
+
+
+def cousin_leak(tree: CandidateTree, prefix_len: int) -> Layout:
+    """No suspect: the deepest node sees the shallowest leaf."""
+    layout = lay_out(tree, prefix_len)
+    visible = layout.visible.copy()
+    deepest, leaf = int(tree.depths.argmax()), min(tree.leaves, key=lambda v: int(tree.depths[v]))
+    visible[deepest, prefix_len - 1 + leaf] = True
+    return Layout(layout.positions, visible, layout.score_rows)
+
+
+def test_an_unusual_fault_is_called_unknown() -> None:
+    """A fault that is none of the suspects has no cause named, and all suspects are ruled out."""
+    result = result_of(lambda target: ReferenceDecoder(target, Parts(lay_out=cousin_leak)), "VISIBLE-03")
+    assert result.findings
+    for finding in result.findings:
+        assert finding.causes == ()
+        assert not finding.certain
+        assert len(finding.ruled_out) > len(FAULTS)
+
+
+def test_the_verdict_does_not_depend_on_the_diagnosis() -> None:
+    """With and without diagnosis the same checks fail on the same cases in the same words."""
+    truth, stock = ground()
+    found = []
+    for diagnose in (True, False):
+        subject = make_subject(FAULTS["sibling-leak"].decoder, "exact", truth=truth)
+        battery = Battery(subject, Budget(cases=0, shrink_runs=0, diagnose=diagnose), stock)
+        result = battery.run(CHECKS["VISIBLE-03"])
+        found.append([(finding.sentence, finding.replay, finding.status) for finding in result.findings])
+    assert found[0] == found[1]

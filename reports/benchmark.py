@@ -1,0 +1,84 @@
+"""Measure, side by side in one run: ``python reports/benchmark.py``. Prints Markdown; ratios are what may be quoted.
+
+1. Shared truth against the naive loop: rows of every node of the published 63-node Medusa tree over a prefix of 128 tokens on
+   tiny:qwen3, one ordinary pass per node against one pass over shared prefixes.
+2. ``doctor`` and the whole battery on the reference decoder, beyond the import of torch and transformers.
+3. Cases until each planted fault is caught by its check: median and maximum.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PREFIX = 128
+REPEATS = 5
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def medusa_histories(vocab_size: int) -> list[tuple[int, ...]]:
+    """The history of every node: rank r at depth d stands for token 7 d + r, which keeps siblings distinct."""
+    choices = json.loads((ROOT / "fixtures" / "medusa_63.json").read_text(encoding="utf-8"))["choices"]
+    prefix = tuple((5 * i * i + 3 * i + 1) % vocab_size for i in range(PREFIX))
+    return [prefix, *(prefix + tuple(7 * d + rank for d, rank in enumerate(path, 1)) for path in choices)]
+
+
+def truth_ratio() -> tuple[float, float, float]:
+    """Naive and shared seconds (medians), and the median of the ratios pair by pair."""
+    from tree_oracle import load_target
+    from tree_oracle.target import one_torch_thread
+    from tree_oracle.target.sequential_naive import naive_rows
+    from tree_oracle.target.sequential_shared import shared_rows
+
+    target = load_target("tiny:qwen3")
+    histories = medusa_histories(target.vocab_size)
+    with one_torch_thread():
+        shared_rows(target.model, histories), naive_rows(target.model, histories[:2])
+        pairs = [
+            (seconds(lambda: naive_rows(target.model, histories)), seconds(lambda: shared_rows(target.model, histories)))
+            for _ in range(REPEATS)
+        ]
+    naive, shared = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return naive, shared, statistics.median(slow / fast for slow, fast in pairs)
+
+
+def caught_at() -> list[int]:
+    """For each planted fault the number of the first case that failed its check."""
+    from tree_oracle.run import prove
+
+    proofs = [proof for proof in prove(cases=()) if proof.what == "fault"]
+    missed = [proof.name for proof in proofs if proof.caught_at is None]
+    if missed:
+        raise SystemExit(f"not caught: {', '.join(missed)}")
+    return [proof.caught_at for proof in proofs if proof.caught_at is not None]
+
+
+def main() -> None:
+    """Measure everything and print it."""
+    bare = seconds(lambda: __import__("torch") and __import__("transformers"))
+    from tree_oracle import ReferenceDecoder, check_decoder
+    from tree_oracle.run import examine, make_subject
+
+    naive, shared, ratio = truth_ratio()
+    doctor = seconds(lambda: list(examine(make_subject(ReferenceDecoder, "exact"))))
+    battery = seconds(lambda: check_decoder(ReferenceDecoder))
+    cases = caught_at()
+    print("| what | measured |\n| --- | --- |")
+    print(f"| naive loop / shared truth, 63-node Medusa tree, prefix {PREFIX} | {ratio:.1f}x ({naive:.3f} s / {shared:.3f} s) |")
+    print(f"| doctor on the reference, beyond the import ({bare:.1f} s) | {doctor:.1f} s |")
+    print(f"| all checks on the reference, beyond the import | {battery:.1f} s |")
+    print(f"| cases until a fault is caught, {len(cases)} faults | median {statistics.median(cases):g}, most {max(cases)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The door for programs: one call, one report. Needs no pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tree_oracle.checks import choose
+from tree_oracle.record import Report, UsageError
+from tree_oracle.run import Caps, Plan, carry_out, find_decoder, make_subject, profile_budget, run_battery
+from tree_oracle.target import Target
+
+
+def check_decoder(
+    decoder: Any,
+    *,
+    target: Target | str | None = None,
+    checks: Sequence[str] = (),
+    families: Sequence[str] = (),
+    profile: str | None = None,
+    cases: int | None = None,
+    seed: int | None = None,
+    require: int | None = None,
+    name: str | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    attention: str = "sdpa",
+    isolate: bool = False,
+    timeout: float | None = None,
+    memory: int | None = None,
+) -> Report:
+    """Judge a tree decoder.
+
+    Args:
+        decoder: an object with any of the methods in ``tree_oracle.decoder.seams``, a factory ``target -> decoder``, or the
+            name of either, ``module:attribute``. Only a factory lets the oracle bring the exact model.
+        target: the target that the decoder runs: a ``Target``, or a specification such as ``exact`` or ``tiny:qwen3``.
+            Defaults to ``exact`` for a factory.
+        checks: ids of the checks to run, such as ``HISTORY-01``; all if neither this nor ``families`` is given.
+        families: families to run, such as ``COMMIT``.
+        profile: ``ci`` (frozen cases, no randomness) or ``deep`` (ten times as many, from a fresh seed).
+        cases: generated cases per check and seam, on top of the listed ones; 25 unless the profile says otherwise.
+        seed: explore other cases; None judges the same cases every time.
+        require: the rung of the ladder that must be held for exit code 0; None asks for the highest that can be seen.
+        name: what to call the decoder in the report.
+        device, dtype, attention: how a target given by specification is loaded.
+        isolate: run in a child process, so that crashes and hangs become results. Decoder and target are then given by
+            name, since an object of this process cannot be sent to another.
+        timeout: with ``isolate``, seconds per check; 600 if not given.
+        memory: with ``isolate``, MiB that the child may hold; no limit if not given.
+
+    Raises:
+        UsageError: a name matches nothing, decoder and target do not fit together, or an object is to be isolated.
+        DecoderError: the factory raised.
+    """
+    chosen = choose(checks, families)
+    budget = profile_budget(profile, cases=cases, seed=seed)
+    if isolate:
+        plan = Plan(
+            decoder=_sendable("decoder", decoder),
+            target=None if target is None else _sendable("target", target),
+            device=device,
+            dtype=dtype,
+            attention=attention,
+            checks=tuple(found.id for found in chosen),
+            budget=budget,
+        )
+        caps = Caps(Caps().timeout if timeout is None else timeout, memory)
+        report = carry_out(plan, caps=caps, required=require)
+        return msgspec.structs.replace(report, decoder=name or report.decoder)
+    if timeout is not None or memory is not None:
+        raise UsageError("timeout and memory need isolate=True: they cannot be held to in this process")
+    if isinstance(decoder, str):
+        name, decoder = name or decoder, find_decoder(decoder)[1]
+    subject = make_subject(decoder, target, name=name, device=device, dtype=dtype, attention=attention)
+    return run_battery(subject, chosen, budget, required=require)
+
+
+def _sendable(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(
+            f"isolate=True needs the {what} by name, such as 'module:attribute' or 'tiny:qwen3'; "
+            f"got {type(value).__name__}, which cannot be sent to another process"
+        )
+    return value

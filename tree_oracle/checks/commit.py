@@ -1,0 +1,127 @@
+"""COMMIT: what is kept after a round.
+
+Law: after a round the cache holds the rows of ``committed[:-1]``: the old prefix, the root, and the accepted path without
+the newest committed token, which is the next root and has not been run. It equals the cache of a cold run over those
+tokens, every layer, keys and values. Four of ten real faults live here, and none shows in the round that makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.history import rows_equal_their_paths
+from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.scenes import PROMPTS, ROUNDS
+from tree_oracle.checks.view import View, shown
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import Finding, LayerRows, Round, Status
+
+_SOURCES = (Source(Seam.SESSION, ROUNDS),)
+_CLASSES = "fault classes KV-COMMIT, KV-MOVE and ROLLBACK"
+
+
+def _committed(round_: Round) -> tuple[int, ...]:
+    assert round_.prefix is not None
+    return (*round_.prefix, *round_.emitted)
+
+
+@check("COMMIT-01", rung=2, needs=("prefix", "cache"), sources=_SOURCES, source=_CLASSES)
+def cache_equals_a_cold_run(view: View) -> Iterator[Finding]:
+    """After every round the cache holds the committed tokens without the newest one, each row as a cold run makes it.
+
+    Woken by accepted slots that are scattered, one of them equal to a later rank. Where a row is wrong, the layer, keys or
+    values, and the token it should belong to are named.
+    """
+    for index, round_ in enumerate(view.rounds):
+        assert round_.cache is not None
+        held = _committed(round_)[:-1]
+        cold = view.truth.cache(held)
+        for found in _wrong_cache(view, round_.cache, cold, index):
+            yield found
+            return
+
+
+def _wrong_cache(view: View, seen: tuple[LayerRows, ...], cold: tuple[LayerRows, ...], index: int) -> Iterator[Finding]:
+    if len(seen) != len(cold):
+        yield fail("the cache has the wrong number of layers", expected=len(cold), seen=len(seen), round=index)
+        return
+    for layer, (mine, theirs) in enumerate(zip(seen, cold, strict=True)):
+        for part, ours, true in (("keys", mine.keys, theirs.keys), ("values", mine.values, theirs.values)):
+            yield from _wrong_part(
+                view, np.asarray(ours.numpy()), np.asarray(true.numpy()), f"layer {layer} {part}", index
+            )
+
+
+def _wrong_part(view: View, seen: np.ndarray, cold: np.ndarray, where: str, index: int) -> Iterator[Finding]:
+    if seen.shape != cold.shape:
+        rows, due = seen.shape[-2], cold.shape[-2]
+        newest = ": the newest committed token, the next root, is already among them" if rows == due + 1 else ""
+        yield fail(
+            f"the cache holds {rows} rows{newest}" if rows != due else f"{where} has the wrong shape",
+            expected=f"{due} rows, the committed tokens without the newest ({where} {cold.shape})",
+            seen=f"{rows} rows ({where} {seen.shape})",
+            round=index,
+        )
+        return
+    gaps = np.abs(seen.astype(np.float64) - cold).max(axis=(0, 2), initial=0.0)
+    room = 0.0 if view.truth.exact else view.truth.noise().cache
+    wrong = np.flatnonzero(~(gaps <= room)).tolist()
+    if wrong:
+        yield fail(
+            f"cache row {wrong[0]} is not what a cold run puts there ({where})",
+            expected=f"the row of committed token {wrong[0]}, off by at most {room:.3g}",
+            seen=f"rows {listing(wrong)} differ, the first by {gaps[wrong[0]]:.3g}",
+            round=index,
+        )
+
+
+@check("COMMIT-02", rung=2, needs=("prefix", "tokens", "parents", "kept"), sources=_SOURCES, source=_CLASSES)
+def kept_nodes_are_the_accepted_path(view: View) -> Iterator[Finding]:
+    """The nodes whose rows are kept are the root and the accepted path, without the newest committed token.
+
+    Judged on the slots that the decoder says it keeps, so it needs no access to the cache, and blames the choice of rows
+    rather than their move.
+    """
+    for index, round_ in enumerate(view.rounds):
+        _, tokens, parents = shown(round_)
+        kept = round_.kept or ()
+        due = (tokens[0], *round_.emitted)[: len(round_.emitted)]
+        linked = all(parents[below] == above for above, below in zip((-1, *kept), kept, strict=False))
+        if tuple(tokens[v] for v in kept) != due or not linked:
+            yield fail(
+                f"nodes {listing(kept)} are kept; they are not the root and the path that was committed",
+                expected=f"one branch from the root holding tokens {listing(due)}",
+                seen=f"tokens {listing(tokens[v] for v in kept)}, parents {listing(parents[v] for v in kept)}",
+                round=index,
+            )
+            return
+
+
+@check(
+    "COMMIT-03",
+    rung=2,
+    needs=("prefix", "tokens", "parents", "rows"),
+    sources=(*_SOURCES, Source(Seam.TAP, PROMPTS)),
+    source=_CLASSES,
+)
+def the_next_round_sees_the_right_past(view: View) -> Iterator[Finding]:
+    """From the second round on, every row still equals an ordinary run over the node's own history.
+
+    The first round starts from a cache that was filled in the ordinary way; every later one from what a commit left.
+    """
+    if len(view.rounds) < 2:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "only one round was run")
+    later = replace(view, rounds=view.rounds[1:])
+    for found in rows_equal_their_paths(later):
+        assert found.round is not None
+        yield fail(
+            f"after a commit, {found.sentence}",
+            expected=found.expected,
+            seen=found.seen,
+            round=found.round + 1,
+            node=found.node,
+        )

@@ -1,0 +1,216 @@
+"""From a case to rounds: one function per seam, each handing the decoder private copies of everything.
+
+What the decoder is given is rebuilt for every call, so a decoder that keeps or changes it cannot reach the next case.
+Fields that the driver knows better than the decoder (prefix, tree) are filled in from the case; where the decoder shows
+them too and disagrees, its record contradicts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from tree_oracle.checks import answers
+from tree_oracle.checks.guard import call, protect
+from tree_oracle.checks.read_round import read_round
+from tree_oracle.construct import TableDraft
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
+from tree_oracle.record import AdapterError, Array, Case, DecoderError, EndReason, Limits, Round, TreeData, UsageError
+from tree_oracle.tree import CandidateTree
+
+Drive = Callable[[Any, Case, int], tuple[Round, ...]]
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any = None) -> tuple[Round, ...]:
+    """The rounds that the decoder shows through one seam for one case.
+
+    ``model`` is the target's, which the decoder runs; only the tap needs it.
+
+    Raises:
+        AdapterError: an answer of the wrong shape, dtype or convention.
+        DecoderError: the decoder raised, changed its input, answered NaN, or ran a round that cannot be.
+        Unsupported: the decoder refused the input.
+        Unexplained: the calls that the tap saw do not account for the text, or score no draft.
+    """
+    if seam is Seam.TAP:
+        return _tapped(decoder, case, vocab_size, model)
+    return _DRIVES[seam](decoder, case, vocab_size)
+
+
+def _ask(owner: Any, method: str, *arguments: Any) -> Any:
+    """The answer of a method, which may already raise when it is looked up."""
+    return call(method, lambda *given: getattr(owner, method)(*given), *arguments)
+
+
+def _build_tree(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    if case.draft is None:
+        raise UsageError("a case for build_tree holds no draft")
+    answer = _ask(decoder, "build_tree", TableDraft.of(case.draft), case.prefix[-1])
+    tokens, parents = protect("build_tree", lambda: answers.tree(answer))
+    return (Round(emitted=(), prefix=case.prefix, tokens=tokens, parents=parents),)
+
+
+def _lay_out(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    return tuple(_laid_out(decoder, case.prefix, tree) for tree in case.trees)
+
+
+def _laid_out(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> Round:
+    answer = _ask(decoder, "lay_out", CandidateTree.from_data(tree), len(prefix))
+    count = len(tree.tokens)
+    mask = protect("lay_out", lambda: answers.visible(answer, count, len(prefix) - 1 + count))
+    placed = protect("lay_out", lambda: answers.positions(answer, count))
+    return _known(prefix, tree, visible=Array.of(mask), positions=placed)
+
+
+def _tree_logits(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    return tuple(_scored(decoder, case.prefix, tree, vocab_size) for tree in case.trees)
+
+
+def _scored(decoder: Any, prefix: tuple[int, ...], tree: TreeData, vocab_size: int) -> Round:
+    answer = _ask(decoder, "tree_logits", list(prefix), CandidateTree.from_data(tree))
+    found = protect("tree_logits", lambda: answers.rows(answer, "tree_logits", len(tree.tokens), vocab_size))
+    return _known(prefix, tree, rows=Array.of(found))
+
+
+def _accept(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    if case.rows is None:
+        raise UsageError("a case for accept holds no rows")
+    rows = np.array(case.rows.numpy(), dtype=np.float32)
+    return tuple(_accepted(decoder, case.prefix, tree, rows[: len(tree.tokens)], vocab_size) for tree in case.trees)
+
+
+def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.ndarray, vocab_size: int) -> Round:
+    answer = call("accept", decoder.accept, CandidateTree.from_data(tree), rows.copy())
+    accepted, bonus = protect("accept", lambda: _decision(answer, len(tree.tokens), vocab_size))
+    emitted = (*(tree.tokens[v] for v in accepted), bonus)
+    return _known(prefix, tree, emitted=emitted, accepted=accepted, bonus=bonus)
+
+
+def _decision(answer: Any, count: int, vocab_size: int) -> tuple[tuple[int, ...], int]:
+    accepted, bonus = answers.field(answer, "accepted"), answers.field(answer, "bonus")
+    if accepted is None or bonus is None:
+        if not isinstance(answer, Sequence) or len(answer) != 2:
+            raise AdapterError(f"accept answered {type(answer).__name__}; expected (accepted nodes, bonus token)")
+        accepted, bonus = answer
+    (token,) = answers.tokens([bonus], "bonus", vocab_size)
+    return answers.accepted(accepted, count), token
+
+
+def _session(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    session = _ask(decoder, "open", [list(case.prefix)], _replace(case.limits or Limits(max_new_tokens=1 << 30)))
+    if not protect("open", lambda: callable(getattr(session, "step", None))):
+        raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
+    committed, rounds = case.prefix, []
+    for tree in case.trees:
+        try:
+            rounds.append(_step(session, committed, _rooted(tree, committed[-1]), vocab_size))
+        except DecoderError as error:
+            error.rounds = tuple(rounds)
+            raise
+        committed += rounds[-1].emitted
+        if rounds[-1].end is not None:
+            break
+    return tuple(rounds)
+
+
+def _step(session: Any, committed: tuple[int, ...], tree: TreeData, vocab_size: int) -> Round:
+    answer = _ask(session, "step", [CandidateTree.from_data(tree)])
+    (entry,) = protect("step", lambda: answers.sequence(answer, "step", 1))
+    round_ = protect("step", lambda: read_round(entry, committed, tree, vocab_size))
+    _refuse_impossible(round_, len(tree.tokens))
+    return _with_cache(session, round_)
+
+
+def _refuse_impossible(round_: Round, nodes: int) -> None:
+    """A round commits the accepted nodes and a bonus: at least one token while nothing ends, at most one per node."""
+    if len(round_.emitted) > nodes:
+        raise DecoderError(
+            f"step emitted {len(round_.emitted)} tokens for a tree of {nodes} nodes; expected at most {nodes}"
+        )
+    if not round_.emitted and round_.end is None:
+        raise DecoderError("step emitted nothing and named no end; expected at least one token")
+
+
+def _rooted(tree: TreeData, token: int) -> TreeData:
+    """The tree with the root that this decoder has really come to; a right decoder has come to the case's own."""
+    return TreeData((token, *tree.tokens[1:]), tree.parents)
+
+
+def _with_cache(session: Any, round_: Round) -> Round:
+    shows = protect("cache", lambda: callable(getattr(session, "cache", None)))
+    if round_.cache is not None or not shows:
+        return round_
+    answer = _ask(session, "cache")
+    (entry,) = protect("cache", lambda: answers.sequence(answer, "cache", 1))
+    held = protect("cache", lambda: answers.layers(entry, "cache"))
+    return _replace(round_, cache=held)
+
+
+def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    if case.limits is None:
+        raise UsageError("a case for generate holds no limits")
+    answer = _ask(decoder, "generate", [list(case.prefix)], _replace(case.limits))
+    (entry,) = protect("generate", lambda: answers.sequence(answer, "generate", 1))
+    return protect("generate", lambda: _generation(entry, case.prefix, vocab_size))
+
+
+def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:
+    """Rounds if the decoder shows rounds; otherwise one round that knows nothing but its tokens."""
+    if not isinstance(entry, Sequence) or not entry or not isinstance(entry[0], Round | Mapping):
+        return (Round(emitted=answers.tokens(entry, "generate", vocab_size), prefix=prompt),)
+    committed, rounds = list(prompt), []
+    for shown in answers.entries(entry, "generate", "rounds"):
+        rounds.append(read_round(shown, tuple(committed), None, vocab_size))
+        committed += rounds[-1].emitted
+    return tuple(rounds)
+
+
+def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Round, ...]:
+    """``generate`` as the target sees it: of the decoder's answer nothing but the tokens is used."""
+    from tree_oracle.decoder import recover, tap  # resolved here, since they load torch
+
+    with tap(model) as seen:
+        try:
+            answered = _generate(decoder, case, vocab_size)
+        except DecoderError as error:
+            raise Unfinished(str(error)) from error
+    output = tuple(token for round_ in answered for token in round_.emitted)
+    rounds = recover(seen, case.prefix, output)
+    if not any(len(round_.tokens or ()) > 1 for round_ in rounds):
+        raise Unexplained("no witness that speculation ran: no target call scores a draft")
+    return (*rounds[:-1], _replace(rounds[-1], end=_end(output, case)))
+
+
+def _end(output: tuple[int, ...], case: Case) -> EndReason | None:
+    """What the limits say of a text that stops here; the target is never told."""
+    assert case.limits is not None
+    if output[-1] in case.limits.eos_ids:
+        return EndReason.EOS
+    if len(output) >= case.limits.max_new_tokens:
+        return EndReason.CAP
+    longest = case.limits.max_length
+    return EndReason.CONTEXT if longest is not None and len(case.prefix) + len(output) >= longest else None
+
+
+def _known(prefix: tuple[int, ...], tree: TreeData, *, emitted: tuple[int, ...] = (), **shown: Any) -> Round:
+    return Round(emitted=emitted, prefix=prefix, tokens=tree.tokens, parents=tree.parents, **shown)
+
+
+def _replace(struct: Struct, **changes: Any) -> Struct:
+    """A copy with these changes."""
+    return msgspec.structs.replace(struct, **changes)
+
+
+_DRIVES: dict[Seam, Drive] = {
+    Seam.BUILD: _build_tree,
+    Seam.LAY_OUT: _lay_out,
+    Seam.TREE_LOGITS: _tree_logits,
+    Seam.ACCEPT: _accept,
+    Seam.SESSION: _session,
+    Seam.GENERATE: _generate,
+}

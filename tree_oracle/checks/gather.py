@@ -1,0 +1,116 @@
+"""GATHER: which row a node is judged with.
+
+Law: row(u) is the law of the token after u, so a child v of u is judged with row(parent(v)), never with its own row or with
+that of the slot before it, and the bonus comes from the row of the last accepted node (the root's if none was).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.rows import regret
+from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
+from tree_oracle.checks.scenes import MARKED, ROUNDS
+from tree_oracle.checks.scores import score_distance, scores_room, true_scores
+from tree_oracle.checks.view import View, shown, true_rows
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import Finding, Round, Status
+
+_SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS))
+_SEED = "TreeSpark section 3 (child scored with its parent's row); fault class GATHER"
+
+
+def _legal(view: View, token: int, row: np.ndarray) -> bool:
+    return regret(token, row, view).legal
+
+
+def _misled(view: View, rows: np.ndarray, token: int, row: int, what: str, index: int, node: int) -> Finding | None:
+    """The finding for ``token`` if the row that should have chosen it did not."""
+    if _legal(view, token, rows[row]):
+        return None
+    expected = f"token {int(rows[row].argmax())}, the choice of row {row}"
+    others = [v for v in range(len(rows)) if v != row and _legal(view, token, rows[v])]
+    if not others:
+        sentence = f"{what} is wrong, but no other row explains it: a matter for GREEDY"
+        return unsure(sentence, expected=expected, seen=f"token {token}", round=index, node=node)
+    sentence = f"{what} was judged with the row of node {others[0]} instead of node {row}"
+    seen = f"token {token}, the choice of row {listing(others)}"
+    return fail(sentence, expected=expected, seen=seen, round=index, node=node)
+
+
+@check("GATHER-01", rung=2, needs=("tokens", "parents", "accepted"), sources=_SOURCES, source=_SEED)
+def judged_with_the_parents_row(view: View) -> Iterator[Finding]:
+    """Every accepted node is judged with its parent's row.
+
+    Made-up rows all choose different tokens, so a wrong decision names the row it was made with. A decision that no row
+    explains is left to GREEDY. Woken where the parent is not the previous slot.
+    """
+    for index, round_ in enumerate(view.rounds):
+        _, tokens, parents = shown(round_)
+        rows = true_rows(view, round_)
+        for node in round_.accepted or ():
+            found = _misled(view, rows, tokens[node], parents[node], f"accepted node {node}", index, node)
+            if found is not None:
+                yield found
+                return
+
+
+@check("GATHER-02", rung=2, needs=("prefix", "tokens", "parents", "scores"), sources=_SOURCES[1:], source=_SEED)
+def scores_come_from_the_parents_row(view: View) -> Iterator[Finding]:
+    """A decoder's own score of a node is the probability of its token under its parent's row.
+
+    Compared with log softmax(row(parent))[token] from sequential runs. Where a score is wrong, the row that does reproduce
+    it is named. Only steps of a decoder that shows ``scores`` can be judged.
+    """
+    for index, round_ in enumerate(view.rounds):
+        _, tokens, parents = shown(round_)
+        assert round_.scores is not None
+        laws = true_rows(view, round_)
+        room = scores_room(laws, view.truth)
+        for node in range(1, len(tokens)):
+            found = _wrong_score(round_, laws, room, index, node, parents[node])
+            if found is not None:
+                yield found
+                return
+
+
+def _wrong_score(round_: Round, laws: np.ndarray, room: float, index: int, node: int, parent: int) -> Finding | None:
+    _, tokens, _ = shown(round_)
+    assert round_.scores is not None
+    score = round_.scores[node]
+    true = true_scores(laws, tokens[node], round_.score_kind)
+    if score_distance(score, true[parent], round_.score_kind) <= room:
+        return None
+    others = [v for v in range(len(tokens)) if score_distance(score, true[v], round_.score_kind) <= room]
+    named = f"; the row of node {others[0]} gives it" if others else "; no row of this tree gives it"
+    return fail(
+        f"the score of node {node} is not its {round_.score_kind} under the row of node {parent}, its parent{named}",
+        expected=f"{true[parent]:.6g}",
+        seen=f"{score:.6g}",
+        round=index,
+        node=node,
+    )
+
+
+@check("GATHER-03", rung=2, needs=("tokens", "parents", "accepted", "bonus"), sources=_SOURCES, source=_SEED)
+def bonus_comes_from_the_last_accepted_row(view: View) -> Iterator[Finding]:
+    """The bonus token is chosen with the row of the last accepted node, the root's if none was accepted.
+
+    Woken by a path whose slots are not 1, 2, 3, ...: then a row looked up by the *number* of accepted nodes is another's.
+    """
+    judged = 0
+    for index, round_ in enumerate(view.rounds):
+        if round_.end is not None:
+            continue  # the bonus may have been cut off
+        assert round_.bonus is not None
+        last = round_.accepted[-1] if round_.accepted else 0
+        judged += 1
+        found = _misled(view, true_rows(view, round_), round_.bonus, last, "the bonus", index, last)
+        if found is not None:
+            yield found
+            return
+    if not judged:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "every round was cut off by a limit")

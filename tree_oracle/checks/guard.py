@@ -1,0 +1,134 @@
+"""Calling code that may raise, exit, lie about its input or contradict itself, and living to say so.
+
+A decoder that raises, changes what it was given, or answers the same question differently has failed: the input was valid.
+A hang cannot be stopped from inside the process.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from tree_oracle.record import AdapterError, DecoderError, TreeOracleError, Unsupported
+from tree_oracle.tree import CandidateTree
+
+Result = TypeVar("Result")
+
+_OURS = PurePath(__file__).parent
+
+
+def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The function's answer.
+
+    Raises:
+        AdapterError: it does not take these arguments.
+        DecoderError: it raised, called ``sys.exit``, or changed an argument.
+        Unsupported: it refused, by raising ``Unsupported`` or ``NotImplementedError``.
+    """
+    before = [_snapshot(argument) for argument in arguments]
+    try:
+        with np.errstate():  # what it sets stays with it
+            answer = function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except NotImplementedError as refusal:
+        raise Unsupported(_text(refusal) or f"{what} is not implemented") from refusal
+    except BaseException as error:
+        if isinstance(error, TypeError) and not _theirs(error):
+            raise AdapterError(f"{what} cannot be called with {len(arguments)} arguments: {_text(error)}") from error
+        raise DecoderError(f"{what} raised {_summary(error)}") from error
+    changed = _changes(before, arguments)
+    if changed:
+        raise DecoderError(f"{what} changed its input: {changed}")
+    return answer
+
+
+def protect(what: str, read: Callable[[], Result]) -> Result:
+    """Read an answer whose own methods may misbehave: an exception that is not ours is the decoder's.
+
+    Raises:
+        DecoderError: reading the answer raised.
+    """
+    try:
+        return read()
+    except (TreeOracleError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise DecoderError(f"reading the answer of {what} raised {_summary(error)}") from error
+
+
+def _snapshot(argument: Any) -> Any:
+    """A comparable copy of what a decoder can change."""
+    if isinstance(argument, CandidateTree):
+        return ("tree", argument.tokens.tolist(), argument.parents.tolist())
+    if isinstance(argument, np.ndarray):
+        return ("array", argument.dtype.str, argument.shape, argument.tobytes())
+    if isinstance(argument, list | tuple):
+        return ("sequence", [_snapshot(item) for item in argument])
+    if isinstance(argument, msgspec.Struct):
+        return ("value", msgspec.structs.asdict(argument))
+    return ("value", argument)
+
+
+def _changes(before: Sequence[Any], arguments: Sequence[Any]) -> str:
+    """What became of the arguments, in words; empty if they are what they were."""
+    try:
+        pairs = zip(before, map(_snapshot, arguments), strict=True)
+        return next((_difference(old, new) for old, new in pairs if old != new), "")
+    except BaseException as error:  # the decoder put something of its own there
+        return f"comparing it with what it was raised {_summary(error)}"
+
+
+def _difference(before: Any, after: Any) -> str:
+    kind = before[0]
+    if kind == "tree":
+        name, old, new = ("tokens", before[1], after[1]) if before[1] != after[1] else ("parents", before[2], after[2])
+        return f"the tree's {name} were {old} and are now {new}"
+    if kind == "array":
+        return "the array it was handed holds other values now"
+    if kind == "sequence":
+        inner = next((pair for pair in zip(before[1], after[1], strict=False) if pair[0] != pair[1]), None)
+        if inner and inner[0][0] != "value":
+            return _difference(*inner)
+        return f"a list of {len(before[1])} entries was changed"
+    return f"{before[1]!r} became {after[1]!r}"
+
+
+def _summary(error: BaseException) -> str:
+    """Type, message and the innermost line of the decoder, without a traceback of ours."""
+    frames = _theirs(error)
+    where = f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {_text(error)}{where}"
+
+
+def _theirs(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames below ours: none if the call itself failed."""
+    return [f for f in traceback.extract_tb(error.__traceback__) if PurePath(f.filename).parent != _OURS]
+
+
+def _text(error: BaseException) -> str:
+    """The message on one line; an exception may refuse to tell it."""
+    try:
+        return " ".join(str(error).split())[:300]
+    except BaseException as second:
+        return f"a message that raises {type(second).__name__}"
+
+
+def agree(what: str, first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> None:
+    """Compare two answers to the same question, round by round and field by field.
+
+    Raises:
+        DecoderError: they differ.
+    """
+    again = f"{what} answered differently the second time, on the same input"
+    if len(first) != len(second):
+        raise DecoderError(f"{again}: {len(first)} rounds, then {len(second)}")
+    for index, (one, other) in enumerate(zip(first, second, strict=True)):
+        different = [name for name in one if one[name] != other[name]]
+        if different:
+            raise DecoderError(f"{again}: {different[0]} of round {index}")

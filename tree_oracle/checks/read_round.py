@@ -1,0 +1,138 @@
+"""Reading a round that the decoder hands over itself: a ``Round``, or a mapping with the same names and plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import EnumType
+from typing import Any
+
+import msgspec
+
+from tree_oracle.checks import answers
+from tree_oracle.record import AdapterError, Array, DraftLaw, EndReason, Round, RowKind, ScoreKind, TreeData
+
+# Fields that hold plain values, and what each must be.
+_PLAIN: dict[str, Any] = {
+    "row_kind": RowKind,
+    "score_kind": ScoreKind,
+    "draft_law": DraftLaw,
+    "end": EndReason,
+    "started_ns": int,
+    "ended_ns": int,
+    "rank": int,
+    "control": bool,
+    "kernel": str,
+    "graph": str,
+}
+
+
+def read_round(shown: Any, prefix: tuple[int, ...], tree: TreeData | None, vocab_size: int) -> Round:
+    """The round, checked field by field.
+
+    Args:
+        shown: what the decoder handed over.
+        prefix: the tokens that are committed, from what it emitted before.
+        tree: the tree that it was given, if it was given one.
+        vocab_size: tokens must lie below this.
+
+    Raises:
+        AdapterError: a field has the wrong shape or dtype, is unknown, or contradicts what the driver knows.
+        DecoderError: a row holds NaN.
+    """
+    given = _fields(shown)
+    if given.get("emitted") is None:
+        raise AdapterError("a round without emitted tokens; they are the one field that every round must have")
+    _same("prefix", given.pop("prefix", None), prefix)
+    known: dict[str, Any] = {"prefix": prefix, "emitted": answers.tokens(given.pop("emitted"), "emitted", vocab_size)}
+    known |= _tree(given, tree, vocab_size)
+    count = len(known["tokens"]) if "tokens" in known else None
+    for name, value in given.items():
+        if value is not None:
+            known[name] = _read(name, value, count, len(prefix), vocab_size)
+    return _with_bonus(Round(**known))
+
+
+def _with_bonus(round_: Round) -> Round:
+    """The bonus stands at the end of what is emitted, behind the accepted tokens, whether or not it is said again."""
+    if round_.bonus is not None or round_.accepted is None or len(round_.emitted) != len(round_.accepted) + 1:
+        return round_
+    return msgspec.structs.replace(round_, bonus=round_.emitted[-1])
+
+
+def _fields(shown: Any) -> dict[str, Any]:
+    if isinstance(shown, Round):
+        return {name: getattr(shown, name) for name in Round.__struct_fields__}
+    if not isinstance(shown, Mapping):
+        raise AdapterError(f"a round is {type(shown).__name__}; expected a Round or a mapping with its fields")
+    unknown = sorted(str(name) for name in shown if name not in Round.__struct_fields__)
+    if unknown:
+        raise AdapterError(f"a round has no field {unknown[0]!r}; it has {', '.join(Round.__struct_fields__)}")
+    return dict(shown)
+
+
+def _tree(given: dict[str, Any], tree: TreeData | None, vocab_size: int) -> dict[str, Any]:
+    """Tokens and parents: from the driver if it gave the tree, otherwise as shown."""
+    tokens, parents = given.pop("tokens", None), given.pop("parents", None)
+    if tree is not None:
+        _same("tokens", tokens, tree.tokens)
+        _same("parents", parents, tree.parents)
+        return {"tokens": tree.tokens, "parents": tree.parents}
+    if tokens is None or parents is None:
+        return {}
+    found = answers.tokens(tokens, "tokens", vocab_size)
+    links = tuple(answers.integers(parents, "parents", len(found)).tolist())
+    for node, parent in enumerate(links):
+        if not (parent == -1 if node == 0 else 0 <= parent < node):
+            raise AdapterError(
+                f"parents[{node}] is {parent}; expected -1 for the root, node 0, and an earlier node for others"
+            )
+    return {"tokens": found, "parents": links}
+
+
+def _same(name: str, shown: Any, known: tuple[int, ...]) -> None:
+    found = known if shown is None else tuple(answers.integers(shown, name).tolist())
+    if found != known:
+        raise AdapterError(
+            f"the round shows {name} {list(found)[-8:]}; the driver knows {list(known)[-8:]} (last entries)"
+        )
+
+
+def _read(name: str, value: Any, count: int | None, length: int, vocab_size: int) -> Any:
+    """One field, in the form that ``Round`` keeps."""
+    if name in _PLAIN:
+        return _plain(name, value)
+    if name == "coins":
+        return tuple(answers.array(value, name).astype(float).ravel().tolist())
+    if name == "bonus":
+        return answers.tokens([value], name, vocab_size)[0]
+    if name == "cache":
+        return answers.layers(value, name)
+    if count is None:
+        raise AdapterError(f"a round shows {name} but no tokens and parents to read it by")
+    return _by_node(name, value, count, length, vocab_size)
+
+
+def _by_node(name: str, value: Any, count: int, length: int, vocab_size: int) -> Any:
+    if name == "accepted":
+        return answers.accepted(value, count)
+    if name == "kept":
+        return answers.nodes(value, name, count)
+    if name in ("depths", "positions"):
+        return tuple(answers.integers(value, name, count).tolist())
+    if name == "visible":
+        return Array.of(answers.visible({"visible": value}, count, length - 1 + count))
+    if name == "rows":
+        return Array.of(answers.rows(value, name, count, vocab_size))
+    found = answers.array(value, name)
+    if found.shape != (count,):
+        raise AdapterError(f"{name} has shape {found.shape}; expected ({count},), one per node, root first")
+    return tuple(found.astype(float).tolist())
+
+
+def _plain(name: str, value: Any) -> Any:
+    wanted = _PLAIN[name]
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        expected = f"one of {', '.join(wanted)}" if isinstance(wanted, EnumType) else wanted.__name__
+        raise AdapterError(f"{name} is {answers.short(value)}; expected {expected}") from error

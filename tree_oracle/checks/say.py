@@ -1,0 +1,36 @@
+"""Short ways for a judge to say what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tree_oracle.record import Finding, Status
+
+
+class NothingToJudge(Exception):
+    """The case holds nothing that this check could judge. Such a case counts neither way."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+def fail(sentence: str, *, expected: object, seen: object, round: int = 0, node: int | None = None) -> Finding:
+    """A failure at one place."""
+    return Finding(
+        status=Status.FAILED, sentence=sentence, expected=str(expected), seen=str(seen), round=round, node=node
+    )
+
+
+def unsure(sentence: str, *, expected: object, seen: object, round: int = 0, node: int | None = None) -> Finding:
+    """Evidence that fits no single explanation, or lies within the noise."""
+    return Finding(
+        status=Status.UNDECIDED, sentence=sentence, expected=str(expected), seen=str(seen), round=round, node=node
+    )
+
+
+def listing(items: Iterable[object], most: int = 12) -> str:
+    """A list for a person: not more than ``most`` entries, and how many were left out."""
+    every = [str(item) for item in items]
+    rest = len(every) - most
+    return "[" + ", ".join(every[:most]) + (f", ... {rest} more]" if rest > 0 else "]")

@@ -1,0 +1,75 @@
+"""Where cases come from: a list that wakes every known class of fault, then whatever Hypothesis can think of.
+
+Cases know the target: a tree in which the target's own next tokens stand where the case wants them makes the walk go where
+a fault shows. That is asked of the truth, by plain greedy decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from tree_oracle.record import Case, Limits, TreeData, Truth
+from tree_oracle.strategies import ScriptedTree
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the makers of cases may know of the target."""
+
+    truth: Truth
+
+    @property
+    def vocab_size(self) -> int:
+        return self.truth.vocab_size
+
+    def choices(self, history: Sequence[int], count: int) -> tuple[int, ...]:
+        """The next ``count`` tokens of plain greedy decoding."""
+        return self.truth.greedy(history, Limits(max_new_tokens=count)).tokens
+
+    def script(self, prefix: Sequence[int], shape: ScriptedTree) -> TreeData:
+        """The tree over ``prefix`` in which the branch to ``shape.goal`` holds the target's own choices."""
+        path = self.choices(prefix, shape.goal_depth)
+        return shape.with_path_tokens(prefix[-1], path).to_data()
+
+    def after(self, prefix: tuple[int, ...], tree: TreeData) -> tuple[int, ...]:
+        """The committed tokens after one round: greedy choices as long as the tree holds them, then one more."""
+        node, here = 0, prefix
+        while True:
+            (token,) = self.choices(here, 1)
+            here = (*here, token)
+            below = (v for v in range(node + 1, len(tree.tokens)) if tree.parents[v] == node)
+            child = next((v for v in below if tree.tokens[v] == token), None)
+            if child is None:
+                return here
+            node = child
+
+
+Drawn = Callable[[st.DrawFn, Stage], Case]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A set of cases."""
+
+    name: str
+    listed: Callable[[Stage], list[Case]]
+    generated: Callable[[Stage], st.SearchStrategy[Case]]
+    trees: range  # how many trees a case of this scene holds
+    fed: bool = False  # whether it holds made-up rows
+    limited: bool = False  # whether it holds limits
+    drafted: bool = False  # whether it holds a draft
+    drawn: Drawn | None = (
+        None  # what ``generated`` composes, if its draws do not depend on the target and can be frozen
+    )
+
+    def fits(self, case: Case) -> bool:
+        """Whether the case could be one of this scene's."""
+        return (
+            len(case.trees) in self.trees
+            and self.fed == (case.rows is not None)
+            and self.limited == (case.limits is not None)
+            and self.drafted == (case.draft is not None)
+        )

@@ -1,0 +1,106 @@
+"""SEQUENCE: whole generations.
+
+Law: what a greedy tree decoder emits over all of its rounds is what plain greedy decoding emits, to the same end. Every
+token is judged by its regret on the *emitted* prefix (teacher forcing): after a legal near tie the texts differ for good,
+and only the decoder's own prefix can tell right from wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.rows import near_tie, regret
+from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.scenes import PROMPTS, ROUNDS
+from tree_oracle.checks.view import View
+from tree_oracle.checks.witness import witness_of
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import Finding, Status
+
+
+def _emitted(view: View) -> tuple[int, ...]:
+    return tuple(token for round_ in view.rounds for token in round_.emitted)
+
+
+@check(
+    "SEQUENCE-01",
+    rung=3,
+    needs=("prefix",),
+    sources=(Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS), Source(Seam.TAP, PROMPTS)),
+    source="lossless greedy decoding; systems.md section 1",
+)
+def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
+    """Everything emitted over all rounds is plain greedy decoding's text, and whole generations end where it ends.
+
+    Woken by two and more rounds: a wrong cache or a stale mask shows from the next round on. Without a witness that
+    speculation ran a right text says nothing about speculation.
+    """
+    emitted, prompt, due = _emitted(view), view.case.prefix, _due_length(view)
+    judged = emitted[:due]  # what stands behind the end is wrong whatever it is
+    rows = view.truth.rows([(*prompt, *judged[:i]) for i in range(len(judged))]) if judged else ()
+    wrong = False
+    for place, (token, row) in enumerate(zip(judged, rows, strict=True)):
+        found = regret(token, row, view)
+        if not found.legal or found.tie:
+            wrong = True
+            yield _wrong(view, place, token, found.best, found.gap)
+            break
+        if found.near:
+            yield near_tie(found, _round_of(view, place), 0)
+    if not wrong:
+        yield from _wrong_end(view, emitted, due)
+        if not _speculated(view):
+            raise NothingToJudge(Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft")
+
+
+def _speculated(view: View) -> bool:
+    """Whether the rounds show that a draft was verified. Where the draft is the driver's own it is no evidence itself."""
+    if view.case.trees:
+        return any(round_.accepted is not None or len(round_.emitted) > 1 for round_ in view.rounds)
+    seen = witness_of(view.rounds)
+    return bool(seen.drafted or seen.accepted)
+
+
+def _round_of(view: View, place: int) -> int:
+    """The round that emitted the token at ``place``."""
+    for index, round_ in enumerate(view.rounds):
+        place -= len(round_.emitted)
+        if place < 0:
+            return index
+    return len(view.rounds) - 1
+
+
+def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:
+    index = _round_of(view, place)
+    before = _emitted(view)[:place]
+    return fail(
+        f"token {place} of the text, emitted in round {index}, is {token}; plain greedy decoding emits {best} there",
+        expected=f"token {best} after emitted tokens {listing(before[-8:])}",
+        seen=f"token {token}, {gap:.3g} logits below it",
+        round=index,
+    )
+
+
+def _wrong_end(view: View, emitted: tuple[int, ...], due: int) -> Iterator[Finding]:
+    """Whether the text ends where the limits end it; each token of it is already known to be right. A session may only have
+    run out of trees: it is too short if it says that it has ended."""
+    limits = view.case.limits
+    assert limits is not None
+    over = not view.case.trees or any(round_.end is not None for round_ in view.rounds)
+    if len(emitted) > due or (over and len(emitted) < due):
+        yield fail(
+            f"{len(emitted)} tokens are emitted; the limits end the text at {due}" if due else "nothing may be emitted",
+            expected=f"{due} tokens: at most {limits.max_new_tokens}, end tokens {listing(limits.eos_ids)}",
+            seen=f"{len(emitted)} tokens: {listing(emitted)}",
+            round=max(len(view.rounds) - 1, 0),
+        )
+
+
+def _due_length(view: View) -> int:
+    """How long this text should be: to its first end token, or to the caps; if it is shorter than both, longer."""
+    limits, prompt = view.case.limits, len(view.case.prefix)
+    assert limits is not None
+    cap = limits.max_new_tokens if limits.max_length is None else min(limits.max_new_tokens, limits.max_length - prompt)
+    ends = [place + 1 for place, token in enumerate(_emitted(view)) if token in limits.eos_ids]
+    return min([max(cap, 0), *ends])

@@ -1,0 +1,125 @@
+"""STOP: where a text ends.
+
+Law: the text ends with its first end token, which is emitted, or with the last token that ``max_new_tokens`` and
+``max_length`` allow, whichever comes first, wherever in a round that is. Judged on the decoder's own tokens, so that a wrong
+token is no failure here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.ends import ENDS, PROMPT_ENDS
+from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.view import View
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import EndReason, Finding, Level, Limits, Status
+
+_SOURCES = (Source(Seam.SESSION, ENDS), Source(Seam.GENERATE, PROMPT_ENDS))
+_CLASS = "fault class STOP; record.limits for the convention"
+
+
+def emitted(view: View) -> tuple[int, ...]:
+    """All tokens of all rounds."""
+    return tuple(token for round_ in view.rounds for token in round_.emitted)
+
+
+def limits_of(view: View) -> Limits:
+    """The limits of a case that has some."""
+    assert view.case.limits is not None
+    return view.case.limits
+
+
+def room(limits: Limits, prompt: int) -> int:
+    """How many tokens the caps allow after a prompt of that length."""
+    if limits.max_length is None:
+        return limits.max_new_tokens
+    return max(min(limits.max_new_tokens, limits.max_length - prompt), 0)
+
+
+def _last_round(view: View) -> int:
+    return max(len(view.rounds) - 1, 0)
+
+
+@check("STOP-01", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASS)
+def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
+    """The text ends with its first end token, which is emitted, wherever in a round that token stands.
+
+    Woken by an end token that is an accepted draft and not the bonus, and by several end tokens. Real causes: only the last
+    token of a round is tested, only the first of several ids is known, the end token itself is dropped.
+    """
+    text, limits = emitted(view), limits_of(view)
+    ends = [place for place, token in enumerate(text) if token in limits.eos_ids]
+    if ends and ends[0] < len(text) - 1:
+        yield fail(
+            f"the text goes on after end token {text[ends[0]]}, its token {ends[0]}",
+            expected=f"{ends[0] + 1} tokens, the end token last",
+            seen=f"{len(text)} tokens: {listing(text)}",
+            round=_last_round(view),
+        )
+    elif view.rounds and view.rounds[-1].end is EndReason.EOS and not ends:
+        yield fail(
+            "the text is said to end with an end token and holds none",
+            expected=f"one of {listing(limits.eos_ids)} as the last token",
+            seen=listing(text),
+            round=_last_round(view),
+        )
+
+
+@check("STOP-02", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASS)
+def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
+    """A text without an end token holds exactly as many tokens as its caps allow.
+
+    Woken by caps from 0 to one more than a round can emit, and by a context that ends inside a round. Real causes: rounds
+    are counted instead of tokens, a round is emitted whole although the cap lies inside it.
+    """
+    text, limits = emitted(view), limits_of(view)
+    allowed = room(limits, len(view.case.prefix))
+    if len(text) > allowed:
+        yield fail(
+            f"{len(text)} tokens are emitted where {allowed} are allowed",
+            expected=f"at most {allowed}: {limits.max_new_tokens} new tokens, context {limits.max_length or 'unlimited'}",
+            seen=f"{len(text)} tokens: {listing(text)}",
+            round=_last_round(view),
+        )
+    elif _ended(view) and len(text) < allowed and not (text and text[-1] in limits.eos_ids):
+        yield fail(
+            f"the text ends after {len(text)} tokens, without an end token",
+            expected=f"{allowed} tokens or an end token",
+            seen=f"{len(text)} tokens: {listing(text)}",
+            round=_last_round(view),
+        )
+
+
+def _ended(view: View) -> bool:
+    """Whether the decoder says that nothing follows; a whole generation says so by returning."""
+    return not view.case.trees or bool(view.rounds and view.rounds[-1].end is not None)
+
+
+@check("STOP-03", rung=3, level=Level.SHOULD, needs=("prefix",), sources=_SOURCES, source=_CLASS)
+def says_why_it_ends(view: View) -> Iterator[Finding]:
+    """The round in which the text ends says so, with the right reason; an end token outweighs a cap that it meets.
+
+    Only decoders whose rounds show ``end`` can be judged.
+    """
+    text, limits = emitted(view), limits_of(view)
+    shown = next((round_.end for round_ in view.rounds if round_.end is not None), None)
+    due = _due(text, limits, len(view.case.prefix))
+    if shown is None:
+        raise NothingToJudge(Status.NOT_OBSERVABLE, "rounds do not show end")
+    if shown is not due:
+        yield fail(
+            f"the text is said to end by {shown}",
+            expected=f"{due or 'no end yet'}",
+            seen=f"{shown} after {listing(text)}",
+            round=_last_round(view),
+        )
+
+
+def _due(text: tuple[int, ...], limits: Limits, prompt: int) -> EndReason | None:
+    if any(token in limits.eos_ids for token in text):
+        return EndReason.EOS
+    if limits.max_length is not None and limits.max_length - prompt < limits.max_new_tokens:
+        return EndReason.CONTEXT if len(text) >= limits.max_length - prompt else None
+    return EndReason.CAP if len(text) >= limits.max_new_tokens else None

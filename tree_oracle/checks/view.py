@@ -1,0 +1,66 @@
+"""What a judge sees of one case, and its own way of reading a tree.
+
+Histories come from the parent walk below, not from ``CandidateTree``: a judge shares no tree code with what it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from tree_oracle.checks.policy import DeclaredPolicy
+from tree_oracle.record import Case, Round, TieRule, Truth
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One case, the rounds that came of it, and the truth to hold them against."""
+
+    case: Case
+    rounds: tuple[Round, ...]
+    truth: Truth
+    tie_rule: TieRule = TieRule.SMALLEST
+    tree_policy: DeclaredPolicy | None = None
+
+
+def branch(parents: Sequence[int], node: int) -> list[int]:
+    """The nodes from the root down to ``node``, by following parents."""
+    found = [node]
+    while parents[found[-1]] >= 0:
+        found.append(parents[found[-1]])
+    return found[::-1]
+
+
+def shown(round_: Round) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Prefix, tokens and parents of a round whose check needs all three."""
+    assert round_.prefix is not None and round_.tokens is not None and round_.parents is not None
+    return round_.prefix, round_.tokens, round_.parents
+
+
+def history(round_: Round, node: int) -> tuple[int, ...]:
+    """Every token up to and including ``node``: the prefix (root last), then the branch below the root."""
+    prefix, tokens, parents = shown(round_)
+    return (*prefix, *(tokens[v] for v in branch(parents, node)[1:]))
+
+
+def true_rows(view: View, round_: Round) -> Float[np.ndarray, "n vocab"]:
+    """The right row of every node: those handed to the decoder if the case holds some, otherwise sequential runs."""
+    if view.case.rows is not None:
+        return np.asarray(view.case.rows.numpy(), dtype=np.float64)
+    _, tokens, _ = shown(round_)
+    return view.truth.rows([history(round_, v) for v in range(len(tokens))])
+
+
+def relation(parents: Sequence[int], node: int, other: int) -> str:
+    """What ``other`` is to ``node``, in a word: the kind of leak matters more than the slot numbers."""
+    mine, theirs = branch(parents, node), branch(parents, other)
+    if other == node:
+        return "itself"
+    if other in mine:
+        return "its parent" if parents[node] == other else "its ancestor"
+    if node in theirs:
+        return "its descendant"
+    return "its sibling" if parents[node] == parents[other] else "a node on another branch"

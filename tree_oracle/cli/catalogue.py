@@ -1,0 +1,80 @@
+"""``tree-oracle list``, ``explain`` and ``faults``: what there is, and the proof that it works."""
+
+from __future__ import annotations
+
+import click
+
+from tree_oracle.cli.common import JSON, echo_json, guarded
+
+
+@click.command("list")
+@JSON
+@guarded
+def list_checks(as_json: bool) -> int:
+    """List the checks."""
+    from tree_oracle.checks import choose
+    from tree_oracle.report import make_console, print_checks
+    from tree_oracle.report.catalogue import check_data
+
+    if as_json:
+        echo_json([check_data(found) for found in choose()])
+    else:
+        print_checks(make_console(), choose())
+    return 0
+
+
+@click.command()
+@click.argument("name")
+@guarded
+def explain(name: str) -> int:
+    """Explain one check or one planted fault."""
+    from tree_oracle.checks import choose
+    from tree_oracle.faults import FAULTS
+    from tree_oracle.report import make_console, print_check, print_fault
+
+    if name in FAULTS:
+        print_fault(make_console(), FAULTS[name])
+    else:
+        (found,) = choose(ids=[name])
+        print_check(make_console(), found, FAULTS.values())
+    return 0
+
+
+@click.command()
+@click.option("--prove", "proving", is_flag=True, help="Show that every fault is caught and every twin passes.")
+@click.option("--exact", default=1000, show_default=True, type=click.IntRange(min=0), help="Cases on the exact model.")
+@click.option("--tiny", default=200, show_default=True, type=click.IntRange(min=0), help="Cases on tiny:qwen3.")
+@JSON
+@guarded
+def faults(proving: bool, exact: int, tiny: int, as_json: bool) -> int:
+    """List the planted faults, or prove that the checks catch them."""
+    from tree_oracle.faults import FAULTS
+    from tree_oracle.report import make_console, print_faults
+    from tree_oracle.report.catalogue import fault_data
+
+    if proving:
+        return _prove(exact, tiny, as_json)
+    if as_json:
+        echo_json([fault_data(found) for found in FAULTS.values()])
+    else:
+        print_faults(make_console(), FAULTS.values())
+    return 0
+
+
+def _prove(exact: int, tiny: int, as_json: bool) -> int:
+    from tree_oracle.report import make_console, print_proof
+    from tree_oracle.run import prove
+
+    console, proofs = make_console(), []
+    for proof in prove(cases=(("exact", exact), ("tiny:qwen3", tiny))):
+        proofs.append(proof)
+        if not as_json:
+            print_proof(console, proof)
+    if as_json:
+        echo_json(proofs)
+    good = all(proof.good for proof in proofs)
+    if not as_json:
+        caught = [proof.caught_at for proof in proofs if proof.caught_at is not None]
+        most = f"; faults caught within {max(caught)} cases" if caught else ""
+        console.print(f"\n{'everything as it should be' if good else 'NOT as it should be'}{most}")
+    return 0 if good else 1

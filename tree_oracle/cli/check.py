@@ -1,0 +1,129 @@
+"""``tree-oracle check``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tree_oracle.cli.common import (
+    DECODER,
+    EXIT_INTERRUPTED,
+    FAULT,
+    JSON,
+    JUNIT,
+    TARGET,
+    caps_of,
+    guarded,
+    limited,
+    listener,
+    name_of,
+    quiet,
+    replay_command,
+    show,
+)
+
+if TYPE_CHECKING:
+    from tree_oracle.record import Report
+    from tree_oracle.run import KnownFailures
+
+_HERE = "."  # --resume without a file
+
+
+@click.command()
+@DECODER
+@FAULT
+@TARGET
+@click.option("--check", "checks", multiple=True, metavar="ID", help="Run this check only; may be repeated.")
+@click.option("--family", "families", multiple=True, metavar="NAME", help="Run this family only; may be repeated.")
+@click.option(
+    "--profile", type=click.Choice(["ci", "deep"]), help="ci: frozen cases. deep: many more, from a fresh seed."
+)
+@click.option("--cases", type=click.IntRange(min=0), help="Generated cases per check. Default: 25; deep: 250.")
+@click.option("--seed", type=int, help="Explore other cases; without it the cases are always the same.")
+@click.option(
+    "--require", type=click.IntRange(0, 5), help="Rung that must be held. Default: the highest that can be seen."
+)
+@click.option("--device", default="cpu", show_default=True, help="Where a target given by SPEC runs.")
+@click.option("--dtype", default="float32", show_default=True, help="Its number format.")
+@click.option("--attention", default="sdpa", show_default=True, help="Its attention implementation.")
+@limited
+@click.option(
+    "--known", metavar="FILE", help="Known failures. Default with --decoder: tree-oracle.toml, if there is one."
+)
+@click.option(
+    "--resume",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value=_HERE,
+    help="Go on with an interrupted run of the same kind.",
+)
+@click.option("--output", metavar="FILE", help="Also save the report, for `tree-oracle report FILE`.")
+@JUNIT
+@JSON
+@guarded
+def check(decoder: str | None, fault: str | None, target: str | None, as_json: bool, **options: Any) -> int:
+    """Run the checks against a decoder and explain what fails."""
+    from tree_oracle.checks import choose
+    from tree_oracle.run import Interrupted, Plan, carry_out, profile_budget
+
+    chosen = choose(options["checks"], options["families"])
+    plan = Plan(
+        decoder=name_of(decoder, fault),
+        target=target,
+        device=options["device"],
+        dtype=options["dtype"],
+        attention=options["attention"],
+        checks=tuple(found.id for found in chosen),
+        budget=profile_budget(options["profile"], cases=options["cases"], seed=options["seed"]),
+    )
+    interrupted = False
+    try:
+        report = carry_out(
+            plan,
+            caps=caps_of(decoder, options["isolate"], options["timeout"], options["memory"]),
+            journal=_journal(options["resume"]),
+            resume=options["resume"] is not None,
+            known=_known(options["known"], decoder, plan.decoder),
+            required=options["require"],
+            on_result=quiet if as_json else listener(),
+        )
+    except Interrupted as stop:
+        click.echo("tree-oracle: interrupted; what was finished is kept, --resume goes on with it", err=True)
+        if stop.report is None:
+            return EXIT_INTERRUPTED
+        report, interrupted = stop.report, True
+    _save(report, options["output"], options["junit"])
+    show(report, as_json, replay_command(decoder, target))
+    return EXIT_INTERRUPTED if interrupted else report.exit_code
+
+
+def _journal(resume: str | None) -> Path | None:
+    from tree_oracle.run.journal import DEFAULT_FILE
+
+    if resume is not None and resume != _HERE:
+        return Path(resume)
+    return DEFAULT_FILE if resume is not None or os.access(Path.cwd(), os.W_OK) else None
+
+
+def _known(given: str | None, decoder: str | None, name: str) -> KnownFailures | None:
+    from tree_oracle.run import read_known
+    from tree_oracle.run.known import DEFAULT_FILE
+
+    if given is not None:
+        return read_known(Path(given), name)
+    return read_known(DEFAULT_FILE, name) if decoder is not None and DEFAULT_FILE.exists() else None
+
+
+def _save(report: Report, output: str | None, junit: str | None) -> None:
+    from tree_oracle.record import write_file
+    from tree_oracle.report import write_junit
+    from tree_oracle.run import save_cases
+
+    save_cases(report)
+    if output is not None:
+        write_file(Path(output), report)
+    if junit is not None:
+        write_junit(Path(junit), report)

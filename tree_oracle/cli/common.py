@@ -1,0 +1,117 @@
+"""What the commands share: options, our errors as exit codes, and ways to print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tree_oracle.record import Report
+
+EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED, EXIT_INTERRUPTED = 2, 3, 4, 130
+
+DECODER = click.option(
+    "--decoder",
+    metavar="MODULE:ATTRIBUTE",
+    help="Decoder, or factory target -> decoder. Default: the built-in reference.",
+)
+FAULT = click.option("--fault", metavar="NAME", help="Plant this fault in the reference decoder (see: faults).")
+TARGET = click.option("--target", metavar="SPEC", help="Target model, such as exact or tiny:qwen3. Default: exact.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+JUNIT = click.option("--junit", metavar="FILE", help="Also write JUnit XML.")
+_ISOLATE = click.option(
+    "--isolate/--in-process",
+    default=None,
+    help="Run in a child process that may crash or hang. Default: isolate what --decoder names, and nothing else.",
+)
+_TIMEOUT = click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Per check. Default: 600."
+)
+_MEMORY = click.option(
+    "--memory", metavar="MIB", type=click.IntRange(min=1), help="Resident memory of the child. Default: no limit."
+)
+
+
+def limited(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how a decoder is isolated."""
+    return _ISOLATE(_TIMEOUT(_MEMORY(command)))
+
+
+def guarded(command: Callable[..., int]) -> Callable[..., None]:
+    """Our own errors become one line and an exit code, never a traceback."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        from tree_oracle.record import TreeOracleError, UsageError
+
+        try:
+            code = command(*args, **kwargs)
+        except TreeOracleError as error:
+            click.echo(f"tree-oracle: {error}", err=True)
+            code = EXIT_USAGE if isinstance(error, UsageError) else EXIT_ADAPTER
+        sys.exit(code)
+
+    return run
+
+
+def caps_of(decoder: str | None, isolate: bool | None, timeout: float | None, memory: int | None) -> Any:
+    """What a child process may take, or None to run in this one."""
+    from tree_oracle.record import UsageError
+    from tree_oracle.run import Caps
+
+    limits = timeout is not None or memory is not None
+    if isolate is False and limits:
+        raise UsageError("--timeout and --memory need a child process; take --in-process away")
+    if not (decoder is not None or limits if isolate is None else isolate):
+        return None
+    usual = Caps()
+    return Caps(usual.timeout if timeout is None else timeout, memory)
+
+
+def name_of(decoder: str | None, fault: str | None) -> str:
+    """The decoder's name in a plan; what it names is not imported."""
+    from tree_oracle.run import find_decoder
+
+    return decoder if decoder is not None and fault is None else find_decoder(decoder, fault)[0]
+
+
+def listener() -> Callable[[Any], None]:
+    """Prints a line per result."""
+    from tree_oracle.report import make_console, print_result
+
+    console = make_console()
+    return lambda result: print_result(console, result)
+
+
+def quiet(result: Any) -> None:
+    """JSON stands alone on standard output."""
+
+
+def show(report: Report, as_json: bool, again: str) -> None:
+    """Print everything after the lines of the single checks, or the JSON."""
+    from tree_oracle.record import to_json
+    from tree_oracle.report import make_console, print_report
+
+    if as_json:
+        click.echo(to_json(report).decode(), nl=False)
+    else:
+        print_report(make_console(), report, replay=again)
+
+
+def replay_command(decoder: str | None, target: str | None) -> str:
+    """What to type to see a case again, as far as the case file does not know it."""
+    parts = ["tree-oracle replay"]
+    parts += [f"--decoder {decoder}"] if decoder else []
+    parts += [f"--target {target}"] if target else []
+    return " ".join(parts)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -1,0 +1,79 @@
+"""``tree-oracle replay`` and ``tree-oracle report``: seeing again what was kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tree_oracle.cli.common import (
+    DECODER,
+    JSON,
+    JUNIT,
+    TARGET,
+    caps_of,
+    guarded,
+    limited,
+    listener,
+    quiet,
+    replay_command,
+    show,
+)
+
+
+@click.command()
+@click.argument("case")
+@DECODER
+@TARGET
+@limited
+@JSON
+@guarded
+def replay(case: str, decoder: str | None, target: str | None, as_json: bool, **limits: Any) -> int:
+    """Judge one kept case again. CASE is a case file or the id that a failure printed."""
+    from tree_oracle.run import Budget, Plan, carry_out, load_case
+
+    file = load_case(case)
+    report = carry_out(
+        Plan(
+            decoder=decoder or _built_in(file.decoder),
+            target=target or file.target,
+            checks=(file.check,),
+            budget=Budget(cases=0, shrink_runs=0),
+        ),
+        caps=caps_of(decoder, **limits),
+        cases=[file.case],
+        on_result=quiet if as_json else listener(),
+    )
+    show(report, as_json, replay_command(decoder, target))
+    return report.exit_code
+
+
+@click.command()
+@click.argument("file")
+@JUNIT
+@JSON
+@guarded
+def report(file: str, junit: str | None, as_json: bool) -> int:
+    """Print a saved report again. FILE is what `check --output FILE` wrote."""
+    from tree_oracle.record import read_report
+    from tree_oracle.report import write_junit
+
+    found = read_report(Path(file))
+    if junit is not None:
+        write_junit(Path(junit), found)
+    if not as_json:
+        for result in found.results:
+            listener()(result)
+    mine = found.decoder if ":" in found.decoder and not found.decoder.startswith("fault:") else None
+    show(found, as_json, replay_command(mine, None))
+    return found.exit_code
+
+
+def _built_in(name: str) -> str:
+    """The decoder that a case file names, if it is one of ours; a file never makes us import anything."""
+    from tree_oracle.record import UsageError
+
+    if name == "reference" or name.startswith("fault:"):
+        return name
+    raise UsageError(f"the case was kept for decoder {name!r}; name it with --decoder, a file is never trusted to")

@@ -1,0 +1,118 @@
+"""One pytest test per check, for somebody else's decoder.
+
+    @tree_oracle.parametrize_with_checks([MyDecoder])
+    def test_my_decoder(check):
+        check()
+
+A check that fails raises ``AssertionError`` with the whole explanation; an adapter's fault and an undecided check fail too;
+what cannot be seen or does not apply is skipped with its reason. Ids read ``MyDecoder-HISTORY-01``, so ``-k`` works. Decoder
+and target are made on the first call, once per process, so collecting is quick and every xdist worker has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tree_oracle.checks import Check, choose
+from tree_oracle.record import Status
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tree_oracle.run import Battery
+    from tree_oracle.target import Target
+
+
+@dataclass
+class Defaults:
+    """What the pytest options say where a test says nothing."""
+
+    target: str | None = None
+    device: str = "cpu"
+
+
+DEFAULTS = Defaults()
+
+
+@dataclass(eq=False)
+class TestedDecoder:
+    """A decoder under test, made on first use."""
+
+    decoder: Any
+    target: Target | str | None
+    cases: int
+    name: str | None = None
+
+    @cached_property
+    def battery(self) -> Battery:
+        """The battery that judges it."""
+        from tree_oracle.run import Battery, Budget, make_subject
+
+        target = self.target or DEFAULTS.target
+        subject = make_subject(self.decoder, target, name=self.name, device=DEFAULTS.device)
+        return Battery(subject, Budget(cases=self.cases))
+
+
+@dataclass(eq=False)
+class BoundCheck:
+    """One check bound to one decoder: call it."""
+
+    tested: TestedDecoder
+    check: Check
+
+    def __call__(self) -> None:
+        """Judge.
+
+        Raises:
+            AssertionError: the check failed, is undecided, or the adapter's answer cannot be read.
+            pytest.skip.Exception: it cannot be seen or does not apply.
+        """
+        __tracebackhide__ = True
+        import pytest
+
+        from tree_oracle.report import result_text
+
+        result = self.tested.battery.run(self.check)
+        if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
+            pytest.skip(f"{result.status}: {result.reason}")
+        if result.status is not Status.PASSED:
+            raise AssertionError(result_text(result))
+
+    def __repr__(self) -> str:
+        return f"<{self.check.id} of {self.tested.name or self.tested.decoder!r}>"
+
+
+def parametrize_with_checks(
+    decoders: Sequence[Any],
+    *,
+    target: Target | str | None = None,
+    checks: Sequence[str] = (),
+    families: Sequence[str] = (),
+    cases: int = 25,
+) -> pytest.MarkDecorator:
+    """A ``pytest.mark.parametrize`` over decoders and checks; the test takes one argument, ``check``, and calls it.
+
+    Args:
+        decoders: decoders, or factories ``target -> decoder``.
+        target: their target; the option ``--tree-target`` or the exact model where None.
+        checks, families: which checks; all if neither is given.
+        cases: generated cases per check and seam.
+
+    Raises:
+        UsageError: a check or family that does not exist.
+    """
+    import pytest
+
+    chosen = choose(checks, families)
+    subjects = [TestedDecoder(decoder, target, cases) for decoder in decoders]
+    bound = [BoundCheck(subject, check) for subject in subjects for check in chosen]
+    return pytest.mark.parametrize("check", bound, ids=[f"{name_of(b.tested.decoder)}-{b.check.id}" for b in bound])
+
+
+def name_of(decoder: Any) -> str:
+    """A short name for a test id."""
+    named: Callable[..., Any] | type = decoder if hasattr(decoder, "__name__") else type(decoder)
+    return str(named.__name__)

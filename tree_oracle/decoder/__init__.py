@@ -1,0 +1,48 @@
+"""The seams of a decoder under test, and the reference decoder made of swappable parts.
+
+The seams need no torch; the reference does, so its names are resolved on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tree_oracle._lazy import lazy_names
+from tree_oracle.decoder.seams import Accepts as Accepts
+from tree_oracle.decoder.seams import BuildsTrees as BuildsTrees
+from tree_oracle.decoder.seams import Generates as Generates
+from tree_oracle.decoder.seams import LaysOut as LaysOut
+from tree_oracle.decoder.seams import Opens as Opens
+from tree_oracle.decoder.seams import ScoresTrees as ScoresTrees
+from tree_oracle.decoder.seams import Seam as Seam
+from tree_oracle.decoder.seams import Session as Session
+from tree_oracle.decoder.seams import ShowsCache as ShowsCache
+from tree_oracle.decoder.seams import seams_of as seams_of
+from tree_oracle.decoder.tap_errors import Unexplained as Unexplained
+from tree_oracle.decoder.tap_errors import Unfinished as Unfinished
+
+if TYPE_CHECKING:
+    from tree_oracle.decoder.draft import HalfRightDraft as HalfRightDraft
+    from tree_oracle.decoder.parts import Decision as Decision
+    from tree_oracle.decoder.parts import Parts as Parts
+    from tree_oracle.decoder.reference import ReferenceDecoder as ReferenceDecoder
+    from tree_oracle.decoder.tap_calls import Tap as Tap
+    from tree_oracle.decoder.tap_calls import TargetCall as TargetCall
+    from tree_oracle.decoder.tap_calls import can_tap as can_tap
+    from tree_oracle.decoder.tap_calls import tap as tap
+    from tree_oracle.decoder.tap_recover import recover as recover
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "HalfRightDraft": "tree_oracle.decoder.draft",
+        "Decision": "tree_oracle.decoder.parts",
+        "Parts": "tree_oracle.decoder.parts",
+        "ReferenceDecoder": "tree_oracle.decoder.reference",
+        "Tap": "tree_oracle.decoder.tap_calls",
+        "TargetCall": "tree_oracle.decoder.tap_calls",
+        "can_tap": "tree_oracle.decoder.tap_calls",
+        "tap": "tree_oracle.decoder.tap_calls",
+        "recover": "tree_oracle.decoder.tap_recover",
+    },
+)

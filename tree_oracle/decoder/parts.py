@@ -1,0 +1,83 @@
+"""The parts that the reference decoder is put together from. A planted fault replaces exactly one of them.
+
+Each part is a plain function, so that a fault shows through every seam that uses the part: a wrong layout spoils
+``lay_out``, ``tree_logits``, a session and whole generations alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float, Int
+from transformers import DynamicCache, PreTrainedModel
+
+from tree_oracle.construct import Draft, TreeSpark
+from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.scores import path_scores
+from tree_oracle.decoder.stop import cut
+from tree_oracle.masked import tree_pass
+from tree_oracle.record import EndReason, Limits
+from tree_oracle.tree import CandidateTree, Layout, lay_out
+from tree_oracle.verify import walk
+
+Rows = Float[np.ndarray, "n vocab"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What verification decided: nodes followed (root excluded) and the token emitted where the path ends."""
+
+    accepted: tuple[int, ...]
+    bonus: int
+
+
+# The policy, the draft and the root's token. A wrong build may make arrays that are no tree.
+Build = Callable[[TreeSpark, Draft, int], CandidateTree | tuple[list[int], list[int]]]
+LayOut = Callable[[CandidateTree, int], Layout]
+TargetPass = Callable[[PreTrainedModel, DynamicCache, CandidateTree, Layout], Rows]
+Walker = Callable[[CandidateTree, Rows], Decision]
+Scorer = Callable[[CandidateTree, Rows], Float[np.ndarray, " n"]]
+Kept = Int[np.ndarray, " kept"]
+# (tree, decision, number of emitted tokens): the nodes whose cache rows stay, in cache order.
+Keep = Callable[[CandidateTree, Decision, int], Kept]
+# (cache, cached rows before the round, nodes to keep): afterwards the cache holds those rows and no others.
+Commit = Callable[[DynamicCache, int, Kept], None]
+# (tokens committed so far, tokens emitted so far, tokens of this round, limits): what is emitted, and whether it ends.
+Stop = Callable[[int, int, tuple[int, ...], Limits], tuple[tuple[int, ...], EndReason | None]]
+
+
+def build_tree(policy: TreeSpark, draft: Draft, root: int) -> CandidateTree:
+    """The policy's own tree."""
+    return policy.build(draft, root).tree
+
+
+def run_target(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """The tree-masked pass of the whole tree."""
+    return tree_pass(model, cache, tree.tokens, layout.positions, layout.visible)
+
+
+def greedy(tree: CandidateTree, rows: Rows) -> Decision:
+    """The greedy walk of ``tree_oracle.verify``."""
+    walked = walk(tree, rows)
+    return Decision(walked.accepted, walked.bonus)
+
+
+def path_to_keep(tree: CandidateTree, decision: Decision, emitted: int) -> Kept:
+    """The root and the accepted path, without the newest committed token."""
+    return np.array([0, *decision.accepted][:emitted], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """One decoder, part by part."""
+
+    build: Build = field(default=build_tree)
+    lay_out: LayOut = field(default=lay_out)
+    target_pass: TargetPass = field(default=run_target)
+    walk: Walker = field(default=greedy)
+    score: Scorer = field(default=path_scores)
+    keep: Keep = field(default=path_to_keep)
+    commit: Commit = field(default=keep_path)
+    stop: Stop = field(default=cut)

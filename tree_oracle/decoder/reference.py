@@ -1,0 +1,74 @@
+"""The reference decoder: every seam, out of swappable parts.
+
+It is what a right answer looks like, what a planted fault is planted in, and what the oracle is tried on first. It is not
+ground truth: that is the sequential run of ``tree_oracle.target``, which shares nothing with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from tree_oracle import construct
+from tree_oracle.decoder.draft import HalfRightDraft
+from tree_oracle.decoder.parts import Parts, Rows
+from tree_oracle.decoder.session import ReferenceSession, Request
+from tree_oracle.record import Limits, Round
+from tree_oracle.target import Target, prefill
+from tree_oracle.tree import CandidateTree, Layout
+
+Draft = Callable[[Sequence[int]], CandidateTree]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceDecoder:
+    """A tree decoder over a Hugging Face target.
+
+    Args:
+        target: the target model.
+        parts: what it is put together from.
+        draft: makes the tree for the next round of ``generate`` (default: right about half of the time).
+        tree_policy: what ``build_tree`` builds by.
+    """
+
+    target: Target
+    parts: Parts = field(default_factory=Parts)
+    draft: Draft | None = None
+    tree_policy: construct.TreeSpark = field(default_factory=construct.TreeSpark)
+
+    def build_tree(self, draft: construct.Draft, root: int) -> CandidateTree | tuple[list[int], list[int]]:
+        """The tree that the policy makes of a draft."""
+        return self.parts.build(self.tree_policy, draft, root)
+
+    def lay_out(self, tree: CandidateTree, prefix_len: int) -> Layout:
+        """Positions and visibility of every node above a prefix of ``prefix_len`` tokens, the root included."""
+        return self.parts.lay_out(tree, prefix_len)
+
+    def tree_logits(self, prefix: Sequence[int], tree: CandidateTree) -> Rows:
+        """Logits at every node: row v is the law of the token after node v."""
+        cache = prefill(self.target.model, prefix[:-1])
+        return self.parts.target_pass(self.target.model, cache, tree, self.lay_out(tree, len(prefix)))
+
+    def accept(self, tree: CandidateTree, rows: Float[np.ndarray, "n vocab"]) -> tuple[tuple[int, ...], int]:
+        """The nodes followed and the bonus token."""
+        decision = self.parts.walk(tree, np.asarray(rows))
+        return decision.accepted, decision.bonus
+
+    def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> ReferenceSession:
+        """Start a session."""
+        return ReferenceSession(self.target, self.parts, prompts, limits)
+
+    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
+        """Decode every prompt to its end, round by round."""
+        return [self._generate(prompt, limits) for prompt in prompts]
+
+    def _generate(self, prompt: Sequence[int], limits: Limits) -> list[Round]:
+        draft = self.draft or HalfRightDraft(self.target)
+        request = Request(self.target, self.parts, prompt, limits)
+        rounds: list[Round] = []
+        while request.ended is None:
+            rounds.append(request.step(draft(request.committed)))
+        return rounds

@@ -1,0 +1,119 @@
+"""The seams: the places where a decoder under test can be driven with *our* input.
+
+An adapter subclasses nothing. It is an object with any of these methods, and what it has decides which checks run.
+Answers may be lists, numpy arrays or torch tensors; ``tree_oracle.checks.answers`` reads them strictly. A decoder must not
+change what it is given and must give the same answer to the same question.
+
+Conventions of every answer: node 0 is the root, the last token of the prefix; a layout has ``len(prefix) - 1 + n`` columns,
+first the cached prefix without the root, then the nodes by slot; True means visible; ``accepted`` lists nodes in path
+order without the root; ``emitted`` ends with the bonus when it was emitted, and with the end token when one was reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from tree_oracle.construct import Draft
+from tree_oracle.record import Limits, Round
+from tree_oracle.tree import CandidateTree
+
+Answer = Any  # whatever the adapter hands back: read at the border, never trusted
+
+
+class Seam(StrEnum):
+    """The name of a driven method, in the order in which a report lists them; last, ``generate`` seen from the target."""
+
+    BUILD = "build_tree"
+    LAY_OUT = "lay_out"
+    TREE_LOGITS = "tree_logits"
+    ACCEPT = "accept"
+    SESSION = "open"
+    GENERATE = "generate"
+    TAP = "tap"
+
+    @property
+    def method(self) -> str:
+        """What a decoder must have for it. The tap runs ``generate`` and watches the target's model."""
+        return Seam.GENERATE.value if self is Seam.TAP else self.value
+
+
+class BuildsTrees(Protocol):
+    """Turns a draft into a candidate tree. It may also have ``tree_policy``, a ``tree_oracle.construct.TreePolicy``: without
+    it only laws that hold for every tree are judged."""
+
+    def build_tree(self, draft: Draft, root: int) -> Answer:
+        """A ``CandidateTree``, ``(tokens, parents)``, or an object or mapping with ``tokens`` and ``parents``: n integers each,
+        node 0 the root with token ``root`` and parent -1.
+
+        ``draft.log_probs(depth, parent_token)`` has a vocabulary of its own, which has nothing to do with the target's.
+        """
+        ...
+
+
+class LaysOut(Protocol):
+    """Turns a tree into positions and a mask."""
+
+    def lay_out(self, tree: CandidateTree, prefix_len: int) -> Answer:
+        """An object or mapping with ``positions`` (n integers) and one of ``visible`` (bool, True = attends), ``hidden``
+        (bool, True = does not attend) or ``additive`` (float, 0 = attends, hugely negative = does not)."""
+        ...
+
+
+class ScoresTrees(Protocol):
+    """Runs the target once over all nodes of a tree."""
+
+    def tree_logits(self, prefix: Sequence[int], tree: CandidateTree) -> Answer:
+        """Rows, n x vocabulary: row v is the law of the token after node v."""
+        ...
+
+
+class Accepts(Protocol):
+    """Decides which nodes are accepted, from rows that the oracle makes up."""
+
+    def accept(self, tree: CandidateTree, rows: Any) -> Answer:
+        """``(accepted, bonus)``: the nodes followed, root excluded, and the token emitted where the path ends."""
+        ...
+
+
+class Session(Protocol):
+    """Several rounds over the same requests with a kept cache."""
+
+    def step(self, trees: Sequence[CandidateTree]) -> Sequence[Round | Mapping[str, Any]]:
+        """One round per request: a ``Round``, or a mapping with the same names and plain values."""
+        ...
+
+
+class ShowsCache(Protocol):
+    """A session that can show what its cache holds."""
+
+    def cache(self) -> Answer:
+        """Per request, per layer ``(keys, values)``, each heads x rows x width."""
+        ...
+
+
+class Opens(Protocol):
+    """Starts a session on prompts."""
+
+    def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> Session: ...
+
+
+class Generates(Protocol):
+    """Decodes to the end with its own drafts."""
+
+    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> Answer:
+        """Per prompt either the emitted tokens, or the rounds (``Round`` or mapping) that emitted them."""
+        ...
+
+
+def seams_of(decoder: object) -> frozenset[Seam]:
+    """The seams that a decoder offers, by the methods that it has. Whether it can be tapped, its target decides."""
+    return frozenset(seam for seam in Seam if seam is not Seam.TAP and _offers(decoder, seam.value))
+
+
+def _offers(decoder: object, method: str) -> bool:
+    try:
+        return callable(getattr(decoder, method, None))
+    except Exception:  # it has something there, and driving it will say what it raises
+        return True

@@ -1,0 +1,31 @@
+"""Where a round ends the generation.
+
+Rule: of the tokens that verification proposes (accepted path, then bonus) the emitted ones are those up to and including
+the first end token, cut to what ``max_new_tokens`` and ``max_length`` still allow. When an end token and a limit meet in
+the same token, the end token is the reason.
+"""
+
+from __future__ import annotations
+
+from tree_oracle.record import EndReason, Limits
+
+
+def cut(
+    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
+) -> tuple[tuple[int, ...], EndReason | None]:
+    """The tokens to emit and why nothing follows them (None: the next round does).
+
+    Args:
+        length: committed tokens before the round.
+        emitted: tokens emitted in earlier rounds.
+        proposed: accepted tokens and the bonus.
+    """
+    room, reason = limits.max_new_tokens - emitted, EndReason.CAP
+    if limits.max_length is not None and limits.max_length - length < room:
+        room, reason = limits.max_length - length, EndReason.CONTEXT
+    end = next((i for i, token in enumerate(proposed) if token in limits.eos_ids), None)
+    if end is not None and end < room:
+        return proposed[: end + 1], EndReason.EOS
+    if len(proposed) >= room:
+        return proposed[: max(room, 0)], reason
+    return proposed, None

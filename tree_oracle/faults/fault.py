@@ -1,0 +1,40 @@
+"""What a planted fault is: one part of the reference decoder replaced by a wrong one.
+
+A fault is only worth something with three things beside it: the condition that wakes it, the check that must catch it, and
+a harmless twin, the same detour through the code without the fault, that every check must let pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_oracle.decoder import Parts, ReferenceDecoder
+from tree_oracle.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One planted fault and its twin."""
+
+    name: str
+    kind: str  # class in the collection of real faults
+    check: str  # the check that must catch it
+    sentence: str  # what is wrong
+    wakes: str  # the condition without which it does not show
+    seen_in: str  # real reports of the kind
+    parts: Parts
+    twin_sentence: str
+    twin: Parts
+
+    @property
+    def family(self) -> str:
+        """Family of the check that must catch it."""
+        return self.check.partition("-")[0]
+
+    def decoder(self, target: Target) -> ReferenceDecoder:
+        """The reference decoder with the fault."""
+        return ReferenceDecoder(target, self.parts)
+
+    def harmless(self, target: Target) -> ReferenceDecoder:
+        """The reference decoder with the twin."""
+        return ReferenceDecoder(target, self.twin)

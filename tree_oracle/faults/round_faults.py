@@ -1,0 +1,98 @@
+"""Planted faults of whole rounds: how they end, what they count, and what a chain shows."""
+
+from __future__ import annotations
+
+from tree_oracle.decoder import Parts
+from tree_oracle.faults import stops, walks
+from tree_oracle.faults.fault import Fault
+
+ROUND_FAULTS = (
+    Fault(
+        "end-token-inside-passed-over",
+        "STOP",
+        "SEQUENCE-01",
+        "only the last token of a round is compared with the end tokens",
+        "an end token that is an accepted draft, not the bonus",
+        "stop tests written for one token per step",
+        Parts(stop=stops.last_token_only),
+        "the tokens are emitted one at a time, each with a test of its own",
+        Parts(stop=stops.token_by_token),
+    ),
+    Fault(
+        "second-end-token-unknown",
+        "STOP",
+        "STOP-01",
+        "only the first of several end tokens ends the text",
+        "two end tokens, the second of which is emitted",
+        "models with several end tokens read as having one",
+        Parts(stop=stops.first_end_token_only),
+        "the end tokens are looked at from the last to the first",
+        Parts(stop=stops.end_tokens_reversed),
+    ),
+    Fault(
+        "cap-not-cut",
+        "STOP",
+        "STOP-02",
+        "a round is emitted whole although the cap lies inside it",
+        "a cap inside a round",
+        "limits that count rounds instead of tokens",
+        Parts(stop=stops.cap_not_cut),
+        "the tokens are emitted one at a time, each with a test of its own",
+        Parts(stop=stops.token_by_token),
+    ),
+    Fault(
+        "cap-before-end-token",
+        "STOP",
+        "STOP-03",
+        "a text whose last allowed token is an end token is said to end by the cap",
+        "end token and cap in the same token",
+        "the cap tested before the end tokens",
+        Parts(stop=stops.cap_before_end_token),
+        "the end tokens are looked at from the last to the first",
+        Parts(stop=stops.end_tokens_reversed),
+    ),
+    Fault(
+        "bonus-of-full-path-stale",
+        "GATHER",
+        "CHAIN-01",
+        "where the path ends in a leaf the bonus is read from the row above it",
+        "a draft that is accepted whole",
+        "chain code that has one row too few",
+        Parts(walk=walks.bonus_above_the_leaf),
+        "the bonus is read from the row of the last accepted node",
+        Parts(walk=walks.bonus_by_last),
+    ),
+    Fault(
+        "deepest-level-cut-off",
+        "DECISION",
+        "CHAIN-02",
+        "the deepest level of the tree is never looked at",
+        "a draft that is accepted whole; never shows in tokens",
+        "loops over levels that end one short",
+        Parts(walk=walks.one_level_short),
+        "the walk is bounded by the depth of the tree",
+        Parts(walk=walks.bounded_by_depth),
+    ),
+    Fault(
+        "last-child-only",
+        "DECISION",
+        "CHAIN-03",
+        "only the child stored last is looked at",
+        "the right token stands on an earlier child",
+        "first-child and next-sibling links written in the wrong order",
+        Parts(walk=walks.last_child_only),
+        "children are looked at from the last to the first",
+        Parts(walk=walks.children_reversed),
+    ),
+    Fault(
+        "bonus-withheld",
+        "STOP",
+        "METRIC-01",
+        "the bonus is kept back whenever a draft was accepted",
+        "one accepted draft; never shows in tokens",
+        "bonus tokens that the next round has to find again",
+        Parts(stop=stops.bonus_withheld),
+        "the tokens are emitted one at a time, each with a test of its own",
+        Parts(stop=stops.token_by_token),
+    ),
+)

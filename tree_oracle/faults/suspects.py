@@ -1,0 +1,63 @@
+"""Suspects: wrong parts that a diagnosis tries on the reference decoder, to see which of them reproduces what was seen.
+
+The planted faults are among them, and beside them their common relatives, so that a cause is told from its neighbours. A
+suspect is a hypothesis and no ground truth: it says what a decoder *would* show if this one thing were wrong with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_oracle.decoder import Parts
+from tree_oracle.faults import builds, commits, keeps, layouts, passes, scorers, stops, walks
+from tree_oracle.faults.catalogue import FAULTS
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One thing that may be wrong."""
+
+    name: str
+    sentence: str
+    parts: Parts
+
+
+_RELATIVES = (
+    Suspect("packed-by-edge", "nodes are packed by their own probability", Parts(build=builds.packed_by_edge)),
+    Suspect("frontier-not-cut", "every node of a level proposes", Parts(build=builds.frontier_not_cut)),
+    Suspect("law-of-root", "every law is asked for after the root's token", Parts(build=builds.law_of_root)),
+    Suspect("law-of-depth-above", "laws are asked for one depth too early", Parts(build=builds.law_of_depth_above)),
+    Suspect("whole-tree-visible", "every node sees every node of the tree", Parts(lay_out=layouts.whole_tree)),
+    Suspect("all-siblings-leak", "a node sees all of its siblings", Parts(lay_out=layouts.all_siblings)),
+    Suspect("itself-hidden", "a node does not see itself", Parts(lay_out=layouts.itself_hidden)),
+    Suspect("parent-hidden", "a node does not see its parent", Parts(lay_out=layouts.parent_hidden)),
+    Suspect("root-hidden", "no node sees the root", Parts(lay_out=layouts.root_hidden)),
+    Suspect("oldest-column-lost", "the first prefix token is hidden", Parts(lay_out=layouts.oldest_column_lost)),
+    Suspect("position-one-late", "every position is one too large", Parts(lay_out=layouts.position_one_late)),
+    Suspect("position-one-early", "every position is one too small", Parts(lay_out=layouts.position_one_early)),
+    Suspect("position-of-root", "every node sits at the root's position", Parts(lay_out=layouts.position_of_root)),
+    Suspect("rows-one-slot-early", "every node is given the next slot's logits", Parts(target_pass=passes.rows_early)),
+    Suspect("rows-of-parent", "every node is given its parent's logits", Parts(target_pass=passes.rows_of_parent)),
+    Suspect("own-row", "a child is judged with its own row", Parts(walk=walks.own_row)),
+    Suspect("matched-by-depth", "a token is matched at its depth under any parent", Parts(walk=walks.by_depth)),
+    Suspect("top-two", "a child in the top two of its parent's row is accepted", Parts(walk=walks.top_two)),
+    Suspect("bonus-from-root", "the bonus is read from the root's row", Parts(walk=walks.bonus_from_root)),
+    Suspect(
+        "bonus-from-last-slot", "the bonus is read from the last slot's row", Parts(walk=walks.bonus_from_last_slot)
+    ),
+    Suspect(
+        "scored-by-previous-slot", "a node is scored under the previous slot's row", Parts(score=scorers.previous_slot)
+    ),
+    Suspect("scored-by-root", "a node is scored under the root's row", Parts(score=scorers.root_row)),
+    Suspect("keys-not-moved", "values are moved to their new rows and keys are not", Parts(commit=commits.values_only)),
+    Suspect("one-row-missing", "the last kept row is dropped", Parts(commit=commits.one_row_fewer)),
+    Suspect("rejected-rows-stay", "every row of the round is kept", Parts(commit=commits.everything)),
+    Suspect("root-not-kept", "the root's row is dropped", Parts(keep=keeps.without_root)),
+    Suspect("end-tokens-ignored", "end tokens do not end the text", Parts(stop=stops.no_end_tokens)),
+    Suspect("end-token-not-emitted", "the end token itself is dropped", Parts(stop=stops.end_token_dropped)),
+)
+
+SUSPECTS: tuple[Suspect, ...] = (
+    *(Suspect(fault.name, fault.sentence, fault.parts) for fault in FAULTS.values()),
+    *_RELATIVES,
+)

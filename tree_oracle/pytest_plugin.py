@@ -1,0 +1,72 @@
+"""The door for pytest. Inert until used: it adds three options and one fixture, and imports nothing of ours before that.
+
+    --tree-decoder MODULE:ATTRIBUTE   the decoder that tests with the fixture ``tree_check`` are parametrised over
+    --tree-target SPEC                the target where a test names none
+    --tree-device DEVICE              where that target runs
+
+A conformance suite that is not written for one decoder asks for the fixture:
+
+    def test_conformance(tree_check):
+        tree_check()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+_FIXTURE = "tree_check"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, all with our prefix."""
+    group = parser.getgroup("tree-oracle", "checks of tree speculative decoders")
+    group.addoption("--tree-decoder", metavar="MODULE:ATTRIBUTE", help="decoder for tests with the fixture tree_check")
+    group.addoption("--tree-target", metavar="SPEC", help="target where a test names none, such as exact or tiny:qwen3")
+    group.addoption("--tree-device", metavar="DEVICE", help="device of that target, such as cpu or cuda:0")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the options on, if there are any."""
+    target, device = config.getoption("--tree-target"), config.getoption("--tree-device")
+    if target is None and device is None:
+        return
+    from tree_oracle.conformance import DEFAULTS
+
+    DEFAULTS.target = target
+    DEFAULTS.device = device or DEFAULTS.device
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """One line that names what is under test, only if something is."""
+    shown = {name: config.getoption(f"--tree-{name}") for name in ("decoder", "target", "device")}
+    given = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
+    return f"tree-oracle: {given}" if given else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One test per check for the decoder of ``--tree-decoder``."""
+    if _FIXTURE not in metafunc.fixturenames:
+        return
+    name = metafunc.config.getoption("--tree-decoder")
+    if name is None:
+        metafunc.parametrize(_FIXTURE, [pytest.param(None, marks=pytest.mark.skip(reason="needs --tree-decoder"))])
+        return
+    from tree_oracle.checks import choose
+    from tree_oracle.conformance import BoundCheck, TestedDecoder
+    from tree_oracle.record import UsageError
+
+    try:
+        decoder: Any = _found(name)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from error
+    tested = TestedDecoder(decoder, None, cases=25, name=name)
+    checks = choose()
+    metafunc.parametrize(_FIXTURE, [BoundCheck(tested, check) for check in checks], ids=[check.id for check in checks])
+
+
+def _found(name: str) -> Any:
+    from tree_oracle.run import find_decoder
+
+    return find_decoder(name)[1]

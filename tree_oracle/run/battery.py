@@ -1,0 +1,196 @@
+"""Running checks against one decoder, in this process, into a report.
+
+A hang cannot be stopped from inside the process: ``child_run`` runs the same battery in one that can be killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from tree_oracle.checks import Check, Source, Stage, witness_of
+from tree_oracle.decoder import Seam
+from tree_oracle.record import Case, CheckResult, DecoderError, Finding, Report, Round, Status, Witness, case_id, worst
+from tree_oracle.run.budget import USUAL, Budget
+from tree_oracle.run.diagnose import diagnose
+from tree_oracle.run.driver import Driver
+from tree_oracle.run.environment import environment
+from tree_oracle.run.explain import explained
+from tree_oracle.run.explore import Exploration
+from tree_oracle.run.outcome import Outcome, outcome_of
+from tree_oracle.run.stock import Stock
+from tree_oracle.run.subject import Subject
+from tree_oracle.run.supervision import NOBODY, Supervision
+from tree_oracle.run.tally import Finished, Head, Tally, bare_result
+
+IN_PROCESS = "none: this process, which cannot stop a hang"
+
+
+Listener = Callable[[CheckResult], None]
+
+
+def run_battery(
+    subject: Subject,
+    checks: Sequence[Check],
+    budget: Budget = USUAL,
+    *,
+    required: int | None = None,
+    cases: Sequence[Case] | None = None,
+    stock: Stock | None = None,
+    on_result: Listener = lambda result: None,
+) -> Report:
+    """Judge ``subject`` by every check, in order.
+
+    Args:
+        subject: what is judged.
+        checks: the checks, in the order to run them.
+        budget: how much is tried.
+        required: the rung that must be held for exit code 0.
+        cases: judged instead of the checks' own, where they fit.
+        stock: cases that were made for the same target before.
+        on_result: called with each result as soon as it is known.
+    """
+    battery = Battery(subject, budget, stock)
+    tally = Tally(checks, lambda finished: on_result(finished.result))
+    run_missing(battery, tally, cases)
+    return tally.report(required=required, seed=budget.seed)
+
+
+def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = None) -> None:
+    """Do what the tally misses."""
+    tally.head = head_of(battery.subject, IN_PROCESS)
+    for check in tally.missing:
+        tally.add(battery.finish(check, cases))
+
+
+def head_of(subject: Subject, isolation: str) -> Head:
+    """What the report says of the run as a whole."""
+    place = environment(subject.target) | {"isolation": isolation}
+    return Head(subject.name, subject.target.spec, subject.truth.grade.value, place)
+
+
+class Battery:
+    """One decoder and what was seen of it."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        budget: Budget,
+        stock: Stock | None = None,
+        supervision: Supervision = NOBODY,
+    ) -> None:
+        self.subject, self.budget, self.supervision = subject, budget, supervision
+        self.stock = stock or Stock(Stage(subject.truth), cases=budget.cases, seed=budget.seed)
+        self.driver = Driver(
+            subject.decoder, subject.truth.vocab_size, exact=subject.truth.exact, model=subject.target.model
+        )
+        self._witnessed: dict[str, Witness] = {}
+
+    def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
+        """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
+        began, before = time.monotonic(), set(self._witnessed)
+        scenes = self.scenes(check) if cases is None else {}
+        result = self.run(check, cases)
+        new = {name: seen for name, seen in self._witnessed.items() if name not in before}
+        return Finished(result, new, scenes, round(time.monotonic() - began, 3))
+
+    def scenes(self, check: Check) -> dict[str, str]:
+        """The digest of every scene that the check uses with this decoder."""
+        return {source.scene.name: self.stock.digest(source.scene) for source in self._offered(check)}
+
+    def run(self, check: Check, cases: Sequence[Case] | None = None) -> CheckResult:
+        """The result of one check over all of its sources that the decoder offers.
+
+        ``cases`` are judged instead of the check's own, where they fit a source.
+        """
+        offered = self._offered(check)
+        if not offered:
+            wanted = " or ".join(sorted({source.seam.method for source in check.sources}))
+            return bare_result(check, Status.NOT_OBSERVABLE, reason=f"needs the method {wanted}")
+        explored = [(source, self._explore(check, source, cases)) for source in offered]
+        return self._combine(check, explored)
+
+    def judge(self, check: Check, source: Source, case: Case) -> Outcome:
+        """Drive and judge one case."""
+        drive, subject = partial(self._rounds, source), self.subject
+        outcome = outcome_of(check, case, subject.truth, drive, subject.tie_rule, subject.tree_policy)
+        self._note_witness(source, case, outcome)
+        return outcome
+
+    def _offered(self, check: Check) -> list[Source]:
+        return [source for source in check.sources if source.seam in self.subject.seams]
+
+    def _rounds(self, source: Source, case: Case) -> tuple[Round, ...]:
+        death = self._death(source, case)
+        if death is not None:
+            raise DecoderError(death)
+        with self.supervision.watch(source, case):
+            return self.driver.rounds(source.seam, case)
+
+    def _death(self, source: Source, case: Case) -> str | None:
+        """How driving this case killed a process before, if it did."""
+        return self.supervision.deadly.get((source.seam.value, case_id(case)))
+
+    def _looked_into(self, check: Check, source: Source, exploration: Exploration) -> bool:
+        """Whether a failure is shrunk and diagnosed: not if it is known, or if each attempt would cost a process."""
+        if exploration.worst_case is None or check.id in self.supervision.as_found:
+            return False
+        return self._death(source, exploration.worst_case[0]) is None
+
+    def _explore(self, check: Check, source: Source, cases: Sequence[Case] | None) -> Exploration:
+        exploration = Exploration(lambda case: self.judge(check, source, case))
+        if cases is not None:
+            exploration.run(case for case in cases if source.scene.fits(case))
+            return exploration
+        exploration.run(self.stock.of(source.scene))
+        if not self._looked_into(check, source, exploration):
+            return exploration
+        self.supervision.on_failure(self._combine(check, [(source, exploration)], quick=True))
+        strategy = source.scene.generated(self.stock.stage)
+        exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed)
+        return exploration
+
+    def _combine(self, check: Check, explored: list[tuple[Source, Exploration]], *, quick: bool = False) -> CheckResult:
+        outcomes = [outcome for _, one in explored for outcome in one.outcomes]
+        judged = [outcome for outcome in outcomes if outcome.status in _COUNTED]
+        status = worst(outcome.status for outcome in outcomes)
+        reason = next((outcome.reason for outcome in outcomes if outcome.status is status), "no case fits this check")
+        failures = [
+            self._finding(source, one, diagnose_it=not quick and self._looked_into(check, source, one))
+            for source, one in explored
+            if one.worst_case is not None
+        ]
+        return bare_result(
+            check,
+            status,
+            cases=len(judged),
+            undecided=sum(outcome.status is Status.UNDECIDED for outcome in judged),
+            near_ties=sum(outcome.near_ties for outcome in judged),
+            failed_at=min((one.failed_at for _, one in explored if one.failed_at is not None), default=None),
+            seams=tuple(source.seam.value for source, one in explored if _saw(one.outcomes)),
+            reason="" if status is Status.PASSED else reason,
+            findings=tuple(failures),
+        )
+
+    def _finding(self, source: Source, exploration: Exploration, *, diagnose_it: bool) -> Finding:
+        assert exploration.worst_case is not None
+        case, outcome = exploration.worst_case
+        diagnosis = None
+        if diagnose_it and self.budget.diagnose and outcome.status is Status.FAILED:
+            others = self.stock.of(source.scene)
+            seen = partial(self._rounds, source)
+            diagnosis = diagnose(self.subject.target, self.subject.truth, source.seam, case, others, seen)
+        return explained(outcome.findings[0], case, outcome.rounds, diagnosis)
+
+    def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
+        name = f"{source.seam}{case_id(case)}"
+        if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
+            self._witnessed[name] = witness_of(outcome.rounds)
+
+
+_COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
+
+
+def _saw(outcomes: Iterable[Outcome]) -> bool:
+    return any(outcome.status in _COUNTED for outcome in outcomes)

@@ -1,0 +1,97 @@
+"""Case files: every failure on disk under the hash of its input, and a way to see it again.
+
+A case file is untrusted: it names a decoder, but nothing is ever imported because a file says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from tree_oracle.checks import Check, choose
+from tree_oracle.record import Array, Case, CaseFile, Report, UsageError, read_case, write_file
+from tree_oracle.run.battery import run_battery
+from tree_oracle.run.budget import Budget
+from tree_oracle.run.subject import Subject
+from tree_oracle.target import Target
+from tree_oracle.tree import CandidateTree
+
+DEFAULT_DIRECTORY = Path(".tree-oracle") / "cases"
+
+
+def save_cases(report: Report, directory: Path = DEFAULT_DIRECTORY) -> list[Path]:
+    """Write one case file per finding that holds a case; the same case is written once per check."""
+    paths = []
+    for result in report.results:
+        for finding in result.findings:
+            if finding.case is not None:
+                file = CaseFile(check=result.check, target=report.target, decoder=report.decoder, case=finding.case)
+                paths.append(directory / f"{result.check}-{finding.replay}.json")
+                write_file(paths[-1], file)
+    return paths
+
+
+def load_case(name: str, directory: Path = DEFAULT_DIRECTORY) -> CaseFile:
+    """The case file at a path, or the one whose id is ``name`` in ``directory``.
+
+    Raises:
+        UsageError: no such case, or several checks failed on it and the id alone does not say which.
+        FileError: the file is not a case file.
+    """
+    with suppress(OSError):  # a name that no file can have
+        if Path(name).is_file():
+            return read_case(Path(name))
+    found = [path for path in sorted(directory.glob("*.json")) if path.stem == name or path.stem.endswith(f"-{name}")]
+    if not found:
+        raise UsageError(f"no case {name!r}: neither a file nor an id in {directory}")
+    if len(found) > 1:
+        raise UsageError(
+            f"case {name!r} was kept for several checks: {', '.join(path.stem for path in found)}; name one"
+        )
+    return read_case(found[0])
+
+
+def replay(file: CaseFile, subject: Subject) -> Report:
+    """Judge the one case again, through every source of its check that the decoder offers.
+
+    Raises:
+        UsageError: there is no such check, or the case is none of its cases or no input for this target.
+        InvalidTree, FileError: the case holds no tree, or no array, where it should.
+    """
+    checks = choose(ids=[file.check])
+    refuse_misfit(file.case, checks, subject.target)
+    return run_battery(subject, checks, Budget(cases=0, shrink_runs=0), cases=[file.case])
+
+
+def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
+    """A file may hold anything, and what no decoder could answer must not be held against one.
+
+    Raises:
+        UsageError: the case is none of a check's cases, or no input for this target.
+        InvalidTree, FileError: the case holds no tree, or no array, where it should.
+    """
+    for check in checks:
+        if not any(source.scene.fits(case) for source in check.sources):
+            raise UsageError(f"the file holds no case of {check.id}: trees, rows or limits are missing or too many")
+    trees = [CandidateTree.from_data(tree) for tree in case.trees]
+    tokens = [*case.prefix, *(token for tree in case.trees for token in tree.tokens)]
+    outside = [token for token in tokens if not 0 <= token < target.vocab_size]
+    if outside or not case.prefix:
+        seen = f"token {outside[0]}" if outside else "no prefix"
+        raise UsageError(f"the case has {seen}; target {target.spec!r} needs tokens from 0 to {target.vocab_size - 1}")
+    new = case.limits.max_new_tokens if case.limits is not None and not trees else 0
+    if new < 0 or len(tokens) + new > target.context_length:
+        raise UsageError(
+            f"the case has {len(tokens)} tokens and asks for {new}; the context of the target is {target.context_length}"
+        )
+    if case.rows is not None:
+        _refuse_rows(case.rows, (len(trees[0]), target.vocab_size))
+
+
+def _refuse_rows(rows: Array, shape: tuple[int, int]) -> None:
+    values = rows.numpy()
+    if values.dtype.kind != "f" or values.shape != shape or np.isnan(values).any():
+        raise UsageError(f"the case feeds {rows}, or a NaN in it; expected numbers of shape {shape}")

@@ -1,0 +1,107 @@
+"""Which convention an adapter follows, where it is not ours but a usual one.
+
+Each hint is found by trying: the answer is converted as if it followed the other convention, and only where it then is what
+the definition asks for on a case that tells the two apart is the hint given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tree_oracle.checks import answers
+from tree_oracle.checks.view import branch
+from tree_oracle.decoder import Seam
+from tree_oracle.record import TreeData
+from tree_oracle.run.subject import Subject
+from tree_oracle.tree import CandidateTree
+
+# Unequal depths and scattered slots, so that slot and depth, and each mask and its inverse, differ everywhere.
+_TREE = TreeData((3, 1, 2, 4, 5, 6), (-1, 0, 0, 2, 1, 3))
+_PREFIX = (7, 8, 9, 3)
+
+
+def fitting_convention(subject: Subject, seam: Seam) -> str:
+    """``; it looks as if ...``, or nothing where no usual convention fits better than ours."""
+    if seam not in _HINTS:
+        return ""
+    try:
+        said = _HINTS[seam](subject.decoder, _PREFIX, _TREE)
+    except Exception:  # a hint is a courtesy: whatever goes wrong here was reported already, or will be
+        return ""
+    return f"; it looks as if {said}" if said else ""
+
+
+def _lay_out_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
+    answer = decoder.lay_out(CandidateTree.from_data(tree), len(prefix))
+    return _position_hint(answer, prefix, tree) or _mask_hint(answer, prefix, tree)
+
+
+def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
+    positions = answers.array(answers.field(answer, "positions"), "positions")
+    depths = np.array([len(branch(tree.parents, v)) - 1 for v in range(len(tree.parents))])
+    due = len(prefix) - 1 + depths
+    if positions.shape == due.shape and not np.array_equal(positions, due):
+        if np.array_equal(positions, due + 1):
+            return "the prefix length already leaves the root out: prefix_len counts the root, the root sits at prefix_len - 1"
+        if np.array_equal(positions, depths):
+            return "positions are offsets from the root: add prefix_len - 1"
+    if positions.shape == (len(due) - 1,):
+        return "the root is not listed: node 0 is the root and has a position too"
+    return ""
+
+
+def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
+    count, cached = len(tree.parents), len(prefix) - 1
+    due = np.ones((count, cached + count), dtype=bool)
+    for node in range(count):
+        due[node, cached:] = [v in branch(tree.parents, node) for v in range(count)]
+    name = next(name for name in ("visible", "hidden", "additive") if answers.field(answer, name) is not None)
+    mask = answers.array(answers.field(answer, name), name)
+    if mask.shape == (count, count):
+        return "the mask leaves the prefix columns out: put prefix_len - 1 columns of visible prefix before it"
+    if mask.shape == (count - 1, count - 1) or mask.shape == (count - 1, cached + count - 1):
+        return "the root is not in the mask: node 0 is the root and has a row and a column too"
+    if mask.shape == (count, cached + 1 + count):
+        return "the prefix columns count the root, which has a column of its own among the nodes"
+    shown = mask == 0 if name == "additive" else mask.astype(bool) ^ (name == "hidden")
+    if mask.shape == due.shape and np.array_equal(~shown, due) and name != "additive":
+        return f"the mask is stated with the wrong polarity: call it {'hidden' if name == 'visible' else 'visible'}"
+    if mask.shape == due.shape and np.array_equal(shown.T[-count:, -count:], due[-count:, -count:]):
+        return "rows and columns are exchanged: the row is the node that looks, the column what it looks at"
+    return ""
+
+
+def _rows_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
+    rows = answers.array(decoder.tree_logits(list(prefix), CandidateTree.from_data(tree)), "rows")
+    count = len(tree.parents)
+    if rows.ndim == 3 and rows.shape[0] == 1:
+        return "the rows have a batch axis: answer rows[0]"
+    if rows.ndim == 2 and rows.shape[0] == count - 1:
+        return "the root's row is left out: node 0 is the root, and its children are judged with its row"
+    if rows.ndim == 2 and rows.shape[0] == len(prefix) - 1 + count:
+        return "the rows of the prefix are there too: answer the last n rows"
+    return ""
+
+
+def _accept_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
+    rows = np.zeros((len(tree.parents), 64), dtype=np.float32)
+    rows[0, tree.tokens[2]] = rows[2, tree.tokens[3]] = 1.0
+    accepted, _ = decoder.accept(CandidateTree.from_data(tree), rows)
+    path = answers.array(accepted, "accepted").tolist()
+    if path[:1] == [0]:
+        return "the root is counted as accepted: list the nodes below it only"
+    if path == [1, 2]:
+        return "candidates are counted without the root: node 0 is the root, so add 1 to every node"
+    if -1 in path:
+        return "the path is padded with -1: cut the padding off"
+    return ""
+
+
+_HINTS: dict[Seam, Callable[[Any, tuple[int, ...], TreeData], str]] = {
+    Seam.LAY_OUT: _lay_out_hint,
+    Seam.TREE_LOGITS: _rows_hint,
+    Seam.ACCEPT: _accept_hint,
+}

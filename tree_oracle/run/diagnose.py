@@ -1,0 +1,139 @@
+"""Naming the cause: which one wrong part of the reference decoder shows exactly what this decoder showed.
+
+For every suspect the reference decoder with that part replaced is driven with the same cases through the same seam, and all
+fields that the decoder showed are compared, rows within the target's tolerance. A suspect that differs anywhere is ruled
+out. What is left after several cases is reported: one suspect is a *certain* cause only if nothing else fits and it was
+told apart on more than the one failing case; several are named together; none is said to be none.
+
+A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tree_oracle.checks.drive import drive
+from tree_oracle.checks.rows import same_row
+from tree_oracle.checks.scores import score_distance, scores_room
+from tree_oracle.decoder import ReferenceDecoder, Seam
+from tree_oracle.faults.suspects import SUSPECTS, Suspect
+from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth
+from tree_oracle.target import Target
+from tree_oracle.tree import CandidateTree
+
+# Fields whose values a suspect must reproduce, where the decoder shows them.
+_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end")
+_BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
+_MORE_CASES = 30  # beside the failing one; told apart or not after that
+
+Rounds = tuple[Round, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What would explain the observation."""
+
+    fits: tuple[Suspect, ...]
+    ruled_out: tuple[Suspect, ...]
+    cases: int  # on how many cases the suspects were tried
+
+    @property
+    def certain(self) -> bool:
+        """Exactly one suspect fits, on more cases than the one it was found by."""
+        return len(self.fits) == 1 and self.cases > 1
+
+
+def diagnose(
+    target: Target, truth: Truth, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]
+) -> Diagnosis:
+    """Try every suspect.
+
+    Args:
+        target: the model that the decoder runs.
+        truth: for its tolerance only.
+        seam: what the failure was seen through.
+        failing: the case that failed.
+        others: further cases of the same scene.
+        seen: what the decoder under test shows for a case.
+    """
+    fits, tried = list(SUSPECTS), 0
+    for case in [failing, *others[:_MORE_CASES]]:
+        observed = _rounds(partial(seen, case))
+        if not observed:
+            continue
+        tried += 1
+        fits = [suspect for suspect in fits if _reproduces(suspect, target, truth, seam, case, observed)]
+        if not fits:
+            break
+    if not tried:
+        return Diagnosis((), (), 0)
+    return Diagnosis(tuple(fits), tuple(s for s in SUSPECTS if s not in fits), tried)
+
+
+def _rounds(drive_it: Callable[[], Rounds]) -> Rounds:
+    """The rounds that are shown, up to the one in which the decoder breaks down if it does."""
+    try:
+        return drive_it()
+    except DecoderError as error:
+        return tuple(round_ for round_ in error.rounds if isinstance(round_, Round))
+    except TreeOracleError:
+        return ()
+
+
+def _reproduces(suspect: Suspect, target: Target, truth: Truth, seam: Seam, case: Case, observed: Rounds) -> bool:
+    decoder = ReferenceDecoder(
+        target, suspect.parts, draft=_shown_trees(observed) if seam.method == Seam.GENERATE else None
+    )
+    made = _rounds(lambda: drive(decoder, seam, case, truth.vocab_size, model=target.model))
+    return len(made) == len(observed) and all(
+        _same_round(mine, theirs, truth, _BUILT if seam is Seam.BUILD else _COMPARED)
+        for mine, theirs in zip(made, observed, strict=True)
+    )
+
+
+def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:
+    """A draft that proposes, for each prefix, the tree that the decoder showed there."""
+    trees = {r.prefix: (r.tokens, r.parents) for r in observed if r.tokens is not None and r.parents is not None}
+
+    def draft(prefix: Sequence[int]) -> CandidateTree:
+        tokens, parents = trees[tuple(prefix)]  # a suspect that strays from the prefixes that were seen is ruled out
+        assert tokens is not None and parents is not None
+        return CandidateTree(tokens, parents)
+
+    return draft
+
+
+def _same_round(made: Round, seen: Round, truth: Truth, compared: Sequence[str]) -> bool:
+    shown = [name for name in compared if getattr(seen, name) is not None]
+    return all(_same_field(name, made, seen, truth) for name in shown)
+
+
+def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
+    if name == "rows":
+        mine, theirs = _values(made.rows), _values(seen.rows)
+        return mine.shape == theirs.shape and all(same_row(b, a, truth) for a, b in zip(mine, theirs, strict=True))
+    if name == "scores":
+        return _same_scores(made, seen, truth)
+    if name == "cache" and not truth.exact:
+        return True  # cache entries have a floor of their own, which no suspect is told apart by
+    return bool(getattr(made, name) == getattr(seen, name))
+
+
+def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:
+    """Whether the reference's log-probabilities are the shown scores, whatever kind those are of."""
+    if seen.score_kind is ScoreKind.LOGIT or made.scores is None or seen.scores is None:
+        return True  # logits are not comparable: nothing is ruled out by them
+    room = scores_room(_values(made.rows), truth)
+    convert = math.exp if seen.score_kind is ScoreKind.PROBABILITY else float
+    pairs = zip(made.scores[1:], seen.scores[1:], strict=True)
+    return all(score_distance(theirs, convert(mine), seen.score_kind) <= room for mine, theirs in pairs)
+
+
+def _values(array: object) -> np.ndarray:
+    assert isinstance(array, Array)
+    return np.asarray(array.numpy(), dtype=np.float64)

@@ -1,0 +1,99 @@
+"""The doctor: is the *adapter* fit to be judged through? It blames the adapter and never the decoder.
+
+For each seam, on one small valid case: the answer can be read; the same question gets the same answer; a convention that is
+off by something usual is named together with the one that would fit; and a wrong answer planted behind the adapter is noticed
+by the check that should notice it. An adapter through which nothing wrong can be seen would make every check pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import msgspec
+
+from tree_oracle.checks import CHECKS, Check, Source
+from tree_oracle.decoder import Seam
+from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError
+from tree_oracle.run.battery import Battery
+from tree_oracle.run.budget import Budget
+from tree_oracle.run.conventions import fitting_convention
+from tree_oracle.run.stock import Stock
+from tree_oracle.run.subject import Subject
+from tree_oracle.run.tamper import TAMPERINGS, Tampered, Tampering
+
+_LISTED_ONLY = Budget(cases=0, shrink_runs=0, diagnose=False)
+_TRIED = 6  # listed cases per seam: enough for a prefix of one token, a branching tree and a second round
+
+
+class Examined(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    seam: str
+    what: str  # "answers", "repeats" or "notices"
+    good: bool | None  # None: could not be looked at
+    sentence: str
+
+
+def examine(subject: Subject) -> Iterator[Examined]:
+    """Everything about one adapter, seam by seam."""
+    battery = Battery(subject, _LISTED_ONLY)
+    for seam in Seam:
+        if seam not in subject.seams:
+            yield Examined(seam=seam.value, what="answers", good=None, sentence="the adapter does not offer it")
+            continue
+        answers = _answers(battery, seam)
+        yield answers
+        if answers.good is not False:
+            yield from _notices(subject, battery.stock, seam)
+
+
+def _cases(stock: Stock, seam: Seam) -> tuple[tuple[Check, Source, Case], ...]:
+    """Small cases for a seam, with a check that reads them."""
+    found = next(((c, s) for c in CHECKS.values() for s in c.sources if s.seam is seam), None)
+    if found is None:
+        return ()
+    check, source = found
+    return tuple((check, source, case) for case in stock.of(source.scene)[:_TRIED])
+
+
+def _answers(battery: Battery, seam: Seam) -> Examined:
+    """Whether answers can be read and are repeated."""
+    count = 0
+    for _, source, case in _cases(battery.stock, seam):
+        count += 1
+        try:
+            battery.driver.rounds(source.seam, case)
+        except AdapterError as error:
+            hint = fitting_convention(battery.subject, seam)
+            return Examined(seam=seam.value, what="answers", good=False, sentence=f"{error}{hint}")
+        except DecoderError as error:
+            return Examined(seam=seam.value, what="answers", good=False, sentence=str(error))
+        except TreeOracleError as error:
+            return Examined(seam=seam.value, what="answers", good=None, sentence=str(error))
+    hint = fitting_convention(battery.subject, seam)
+    if hint:  # a decoder may really be wrong in this way: nothing is decided, but it is looked at first
+        return Examined(seam=seam.value, what="answers", good=None, sentence=f"can be read{hint}")
+    return Examined(seam=seam.value, what="answers", good=True, sentence=f"{count} cases answered, twice the same")
+
+
+def _notices(subject: Subject, stock: Stock, seam: Seam) -> Iterator[Examined]:
+    """Whether planted wrong answers are noticed through this adapter."""
+    for tampering in TAMPERINGS:
+        if tampering.seam is seam:
+            yield _noticed(subject, stock, tampering)
+
+
+def _noticed(subject: Subject, stock: Stock, tampering: Tampering) -> Examined:
+    check = CHECKS[tampering.check]
+    changed = Tampered(subject.decoder, tampering)
+    spoilt = Battery(replace(subject, decoder=changed), _LISTED_ONLY, stock)
+    source = next(source for source in check.sources if source.seam is tampering.seam)
+    statuses = [spoilt.judge(check, source, case).status for case in stock.of(source.scene)[: 4 * _TRIED]]
+    if Status.FAILED in statuses:
+        good, said = True, f"{tampering.sentence} is noticed by {check.id}"
+    elif not changed.used or Status.PASSED not in statuses:
+        good, said = None, f"{tampering.sentence}: {check.id} cannot be judged through this adapter"
+    else:
+        good, said = False, f"{tampering.sentence} is NOT noticed by {check.id}"
+    return Examined(seam=tampering.seam.value, what="notices", good=good, sentence=said)

@@ -1,0 +1,68 @@
+"""Driving a decoder once per seam and case, however many checks judge the rounds; and asking some questions twice.
+
+A decoder that answers the same question differently has failed. Every listed case and one generated case in four is
+driven a second time; on a real model, where a kernel may sum in another order, only decisions are compared.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from tree_oracle.checks.drive import drive
+from tree_oracle.checks.guard import agree
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import AdapterError, Case, DecoderError, Round, TreeOracleError, Unsupported, case_id
+
+_KEPT = 4096  # results held; a case with its cache rows takes some 50 kB
+_ONE_IN = 4
+
+_DECISIONS = ("tokens", "parents", "emitted", "accepted", "bonus", "kept", "positions", "visible", "end")
+_ALL = (*_DECISIONS, "rows", "scores", "cache")
+
+
+class Driver:
+    """One decoder, with its answers kept."""
+
+    def __init__(self, decoder: Any, vocab_size: int, *, exact: bool, model: Any = None) -> None:
+        self._decoder, self._vocab_size, self._model = decoder, vocab_size, model
+        self._compared = _ALL if exact else _DECISIONS
+        self._kept: OrderedDict[tuple[Seam, str], tuple[Round, ...] | TreeOracleError] = OrderedDict()
+
+    def rounds(self, seam: Seam, case: Case) -> tuple[Round, ...]:
+        """What the decoder shows, from memory if it was asked before.
+
+        Raises:
+            DecoderError, AdapterError, Unsupported, Unexplained: as ``drive``; and DecoderError if two answers differ.
+        """
+        key = (seam, case_id(case))
+        if key not in self._kept:
+            self._kept[key] = self._attempt(seam, case)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        found = self._kept[key]
+        if isinstance(found, TreeOracleError):
+            raise found.with_traceback(None)  # raised many times: it must not gather frames
+        return found
+
+    def _attempt(self, seam: Seam, case: Case) -> tuple[Round, ...] | TreeOracleError:
+        try:
+            rounds = self._drive(seam, case)
+            if case.note or int(case_id(case), 16) % _ONE_IN == 0:
+                agree(seam.value, self._compare(rounds), self._compare(self._again(seam, case)))
+            return rounds
+        except TreeOracleError as error:
+            return error.with_traceback(None)
+
+    def _drive(self, seam: Seam, case: Case) -> tuple[Round, ...]:
+        return drive(self._decoder, seam, case, self._vocab_size, model=self._model)
+
+    def _again(self, seam: Seam, case: Case) -> tuple[Round, ...]:
+        try:
+            return self._drive(seam, case)
+        except (AdapterError, Unsupported) as other:
+            raise DecoderError(f"{seam.value} answered once; the second time, on the same input: {other}") from other
+
+    def _compare(self, rounds: tuple[Round, ...]) -> list[dict[str, Any]]:
+        shown = [{name: getattr(round_, name) for name in self._compared} for round_ in rounds]
+        return [fields | {"scores": repr(fields.get("scores"))} for fields in shown]  # a NaN equals no NaN

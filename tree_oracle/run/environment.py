@@ -1,0 +1,28 @@
+"""The place a result was seen in. No host names, users or paths: the block is made to be published."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from tree_oracle.target import Target
+
+_PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
+
+
+def environment(target: Target) -> dict[str, str]:
+    """Versions, machine, and how the target was run."""
+    return versions() | {"device": str(target.device), "dtype": str(target.dtype), "attention": target.attention}
+
+
+def versions() -> dict[str, str]:
+    """Versions and machine."""
+    block = {name: _version(name) for name in _PACKAGES}
+    return block | {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

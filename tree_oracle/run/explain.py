@@ -1,0 +1,45 @@
+"""From a judge's finding to an explanation that stands on its own: the case, the tree drawn, and a name to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tree_oracle.record import Case, Finding, Round, TreeData, case_id
+from tree_oracle.run.diagnose import Diagnosis
+from tree_oracle.tree import CandidateTree, InvalidTree
+
+
+def explained(finding: Finding, case: Case, rounds: Sequence[Round], diagnosis: Diagnosis | None = None) -> Finding:
+    """The finding with everything that a reader needs who was not there."""
+    found = msgspec.structs.replace(finding, case=case, replay=case_id(case), drawing=_drawing(finding, case, rounds))
+    if diagnosis is None:
+        return found
+    return msgspec.structs.replace(
+        found,
+        causes=tuple(f"{suspect.name}: {suspect.sentence}" for suspect in diagnosis.fits),
+        certain=diagnosis.certain,
+        ruled_out=tuple(suspect.name for suspect in diagnosis.ruled_out),
+        diagnosed_on=diagnosis.cases,
+    )
+
+
+def _drawing(finding: Finding, case: Case, rounds: Sequence[Round]) -> str:
+    """The tree of the round that the finding is about, its node marked."""
+    index = finding.round or 0
+    tree = _shown(rounds[index]) if index < len(rounds) else None
+    if tree is None and index < len(case.trees):
+        tree = case.trees[index]
+    if tree is None:
+        return ""
+    try:
+        return CandidateTree.from_data(tree).draw(mark=() if finding.node is None else (finding.node,))
+    except InvalidTree:  # then the finding is about that
+        return ""
+
+
+def _shown(round_: Round) -> TreeData | None:
+    if round_.tokens is None or round_.parents is None:
+        return None
+    return TreeData(round_.tokens, round_.parents)

@@ -1,0 +1,94 @@
+"""Judging the cases of one check and one source up to the first failure, and shrinking that one by Hypothesis.
+
+Every outcome is kept by the identity of its case, so nothing is judged twice for the same input and the last replay that
+Hypothesis makes agrees with what was seen before. Once the budget for shrinking is spent the smallest failure found so far
+stands, however slow the decoder is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+
+from tree_oracle.record import Case, Status, case_id
+from tree_oracle.run.outcome import Outcome
+from tree_oracle.run.stock import search
+
+AGAINST = (Status.FAILED, Status.ERROR)
+
+# Cases that Hypothesis may try until it meets a failure of its own to shrink; listed failures are small already.
+_SEARCHED = 100
+
+
+class _Interesting(Exception):
+    """Tells Hypothesis that a case is worth shrinking."""
+
+
+class _Enough(BaseException):
+    """Ends the search: not an ``Exception``, so Hypothesis lets it through at once."""
+
+
+@dataclass(slots=True)
+class Exploration:
+    """All cases of one check and one source."""
+
+    judge: Callable[[Case], Outcome]
+    outcomes: list[Outcome] = field(default_factory=list)  # in the order of the cases, shrinking excluded
+    failed_at: int | None = None  # number of the first case that failed, from 1
+    worst_case: tuple[Case, Outcome] | None = None
+    _seen: dict[str, Outcome] = field(default_factory=dict)
+
+    def run(self, cases: Iterable[Case]) -> None:
+        """Judge the cases in order, up to the first that fails."""
+        for case in cases:
+            outcome = self._outcome(case)
+            self.outcomes.append(outcome)
+            if outcome.status in AGAINST:
+                self.failed_at, self.worst_case = len(self.outcomes), (case, outcome)
+                return
+
+    def shrink(self, strategy: st.SearchStrategy[Case], *, runs: int, seed: int | None) -> None:
+        """Look for a smaller case that fails in the same way, judging at most ``runs`` new ones."""
+        if self.worst_case is None or runs <= 0:
+            return
+        limit = len(self._seen) + runs
+
+        def visit(case: Case) -> None:
+            if case_id(case) not in self._seen and len(self._seen) >= limit:
+                raise _Enough
+            if self._is_as_bad(case):
+                raise _Interesting
+
+        # The smallest failure is noted on the way. Of a flaky one Hypothesis complains, and it stands.
+        with suppress(_Interesting, _Enough, HypothesisException, BaseExceptionGroup):
+            search(strategy, visit, cases=_SEARCHED, seed=seed, shrink=True)
+
+    def _is_as_bad(self, case: Case) -> bool:
+        assert self.worst_case is not None
+        outcome = self._outcome(case)
+        if outcome.status is not self.worst_case[1].status:
+            return False
+        if size(case) < size(self.worst_case[0]):
+            self.worst_case = (case, outcome)
+        return True
+
+    def _outcome(self, case: Case) -> Outcome:
+        name = case_id(case)
+        if name not in self._seen:
+            outcome = self.judge(case)
+            # Rounds hold arrays; only a failure is looked at again.
+            self._seen[name] = outcome if outcome.status in AGAINST else replace(outcome, rounds=())
+        return self._seen[name]
+
+
+def size(case: Case) -> tuple[int, int, int, int, int, int]:
+    """What counts as smaller: fewer rounds, nodes, prefix tokens, then a lower cap, a shorter draft, smaller token ids."""
+    nodes = sum(len(tree.tokens) for tree in case.trees)
+    ids = sum(case.prefix) + sum(sum(tree.tokens) for tree in case.trees)
+    cap = case.limits.max_new_tokens if case.limits is not None else 0
+    draft = sum(len(law) for below in case.draft.laws for law in below) if case.draft is not None else 0
+    return (len(case.trees), nodes, len(case.prefix), cap, draft, ids)

@@ -1,0 +1,114 @@
+"""What came of one case: drive once or twice, judge, and turn every way to misbehave into a status.
+
+decoder raised, exited, changed its input, answered NaN or twice differently   failed
+the same in a later round, where the rounds before it do not fail the check    undecided, but for SEQUENCE
+answer of the wrong shape, dtype or convention                                 error
+decoder refused the input                                                      not applicable
+a field that the check needs is not shown                                      not observable
+under the tap: target calls do not account for the text                        not observable
+under the tap: the decoder broke down                                          not observable, but for SEQUENCE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tree_oracle.checks.check import Check
+from tree_oracle.checks.policy import DeclaredPolicy
+from tree_oracle.checks.say import NothingToJudge
+from tree_oracle.checks.view import View
+from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
+from tree_oracle.record import (
+    AdapterError,
+    Case,
+    DecoderError,
+    Finding,
+    Round,
+    Status,
+    TieRule,
+    Truth,
+    Unsupported,
+    worst,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One case, judged."""
+
+    status: Status
+    findings: tuple[Finding, ...] = ()
+    near_ties: int = 0
+    reason: str = ""
+    rounds: tuple[Round, ...] = ()
+
+
+def outcome_of(
+    check: Check,
+    case: Case,
+    truth: Truth,
+    drive: Callable[[Case], tuple[Round, ...]],
+    tie_rule: TieRule = TieRule.SMALLEST,
+    tree_policy: DeclaredPolicy | None = None,
+) -> Outcome:
+    """Drive and judge one case. Never raises for anything that the decoder or its adapter did."""
+    view = View(case, (), truth, tie_rule, tree_policy)
+    try:
+        rounds = drive(case)
+    except DecoderError as error:
+        return _broken_down(check, view, error)
+    except AdapterError as error:
+        return _blamed(Status.ERROR, str(error), "the declared convention")
+    except Unexplained as hole:
+        return Outcome(Status.NOT_OBSERVABLE, reason=str(hole))
+    except Unsupported as refusal:
+        return Outcome(Status.NOT_APPLICABLE, reason=f"refused: {refusal}")
+    missing = _missing(check, rounds)
+    if missing:
+        return Outcome(Status.NOT_OBSERVABLE, reason=f"rounds do not show {missing}", rounds=rounds)
+    return _judged(check, replace(view, rounds=rounds))
+
+
+def _broken_down(check: Check, view: View, error: DecoderError) -> Outcome:
+    """A decoder that broke down. What the rounds before show is the cause, and comes first; a check that finds nothing wrong
+    in them does not blame its own law for the end. That a text has no end is left to SEQUENCE."""
+    rounds = tuple(round_ for round_ in error.rounds if isinstance(round_, Round))
+    if isinstance(error, Unfinished) and check.family != "SEQUENCE":
+        return Outcome(Status.NOT_OBSERVABLE, reason=f"no text to read the target's calls by: {error}")
+    missing = _missing(check, rounds)
+    if missing:
+        return Outcome(Status.NOT_OBSERVABLE, reason=f"rounds do not show {missing}", rounds=rounds)
+    if rounds:
+        outcome = _judged(check, replace(view, rounds=rounds))
+        if outcome.status is Status.FAILED:
+            return outcome
+        if check.family != "SEQUENCE":
+            return Outcome(Status.UNDECIDED, reason=f"the decoder broke down in round {len(rounds)}: {error}")
+    return _blamed(Status.FAILED, str(error), "an answer on valid input")
+
+
+def _judged(check: Check, view: View) -> Outcome:
+    findings: list[Finding] = []
+    status, reason = Status.PASSED, ""
+    try:
+        findings.extend(check.judge(view))
+    except NothingToJudge as nothing:
+        status, reason = nothing.status, str(nothing)
+    except AdapterError as error:  # in what the decoder declares
+        return _blamed(Status.ERROR, str(error), "a declaration that can be read")
+    notes = [found for found in findings if found.status is Status.PASSED]
+    against = tuple(found for found in findings if found.status is not Status.PASSED)
+    if against:
+        status, reason = worst(found.status for found in against), against[0].sentence
+    return Outcome(status, against, len(notes), reason, view.rounds)
+
+
+def _missing(check: Check, rounds: tuple[Round, ...]) -> str:
+    """The first field that the check needs and some round does not show."""
+    return next((name for name in check.needs for round_ in rounds if getattr(round_, name) is None), "")
+
+
+def _blamed(status: Status, sentence: str, expected: str) -> Outcome:
+    finding = Finding(status=status, sentence=sentence, expected=expected, seen=sentence)
+    return Outcome(status, (finding,), reason=sentence)

@@ -1,0 +1,90 @@
+"""The cases of each scene, made once and judged by every check that uses the scene.
+
+Without a seed the generated cases are the frozen ones that are installed with this library, then, where more are asked for
+than are frozen, the same ones every time with the same release of Hypothesis. With a seed all are fresh.
+
+The digest of a scene is the SHA-256 over the sorted ids of its cases, one a line; that of a run the SHA-256 over the sorted
+lines ``scene digest``. Two runs with the same digest judged the same inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from tree_oracle.checks import Scene, Stage
+from tree_oracle.checks.frozen import frozen_cases
+from tree_oracle.record import Case, case_id
+
+
+def search(
+    strategy: st.SearchStrategy[Case], visit: Callable[[Case], None], *, cases: int, seed: int | None, shrink: bool
+) -> None:
+    """Hand cases to ``visit``; an exception from it makes a case interesting, to be shrunk if ``shrink``."""
+
+    @settings(
+        max_examples=cases,
+        database=None,
+        derandomize=seed is None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    @given(strategy)
+    def visited(case: Case) -> None:
+        visit(case)
+
+    (visited if seed is None else seeded(seed)(visited))()
+
+
+class Stock:
+    """Listed and generated cases by scene, for one target."""
+
+    def __init__(self, stage: Stage, *, cases: int, seed: int | None = None) -> None:
+        self.stage, self.cases, self.seed = stage, cases, seed
+        self._made: dict[str, tuple[Case, ...]] = {}
+
+    def of(self, scene: Scene) -> tuple[Case, ...]:
+        """The listed cases, then up to ``cases`` different generated ones."""
+        if scene.name not in self._made:
+            found = {case_id(case): case for case in scene.listed(self.stage)}
+            missing = self.cases - self._thaw(scene, found)
+            if missing > 0:
+                self._generate(scene, found, missing)
+            self._made[scene.name] = tuple(found.values())
+        return self._made[scene.name]
+
+    def digest(self, scene: Scene) -> str:
+        """The digest of one scene, in hex."""
+        return _sha256(sorted(map(case_id, self.of(scene))))
+
+    def _thaw(self, scene: Scene, found: dict[str, Case]) -> int:
+        """How many frozen cases there are to take."""
+        if self.seed is not None:
+            return 0
+        frozen = frozen_cases(scene, self.stage)[: self.cases]
+        for case in frozen:
+            found.setdefault(case_id(case), case)
+        return len(frozen)
+
+    def _generate(self, scene: Scene, found: dict[str, Case], cases: int) -> None:
+        def note(case: Case) -> None:
+            found.setdefault(case_id(case), case)
+
+        search(scene.generated(self.stage), note, cases=cases, seed=self.seed, shrink=False)
+
+
+def digest_of(scenes: Mapping[str, str]) -> str:
+    """The digest of a run that used these scenes, by their own digests; empty if it used none."""
+    return _sha256(sorted(f"{name} {digest}" for name, digest in scenes.items())) if scenes else ""
+
+
+def _sha256(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,94 @@
+"""What is under test: a decoder, the target it runs, and the truth about that target.
+
+A decoder comes with its target, or as a factory ``target -> decoder``. Only a factory lets the oracle bring the exact
+model. The truth runs a copy of the target of its own, made before the decoder is asked for anything, so that a decoder
+that changes its weights cannot change the truth with them.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tree_oracle.checks.guard import call
+from tree_oracle.checks.policy import DeclaredPolicy, policy_of
+from tree_oracle.decoder import Seam, can_tap, seams_of
+from tree_oracle.record import TieRule, Truth, UsageError
+from tree_oracle.run.ties import tie_rule_of
+from tree_oracle.target import SequentialTruth, Target, load_target
+
+DEFAULT_TARGET = "exact"
+
+# What the cases ask of a target: twelve nodes with choices of their own and tokens to spare, and three rounds of such trees.
+MIN_VOCAB = 60
+MIN_CONTEXT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A decoder ready to be driven."""
+
+    name: str
+    decoder: Any
+    target: Target
+    truth: Truth
+    tie_rule: TieRule = TieRule.SMALLEST
+    tree_policy: DeclaredPolicy | None = None
+
+    @property
+    def seams(self) -> frozenset[Seam]:
+        """What it can be seen through: what it offers, and the tap if it generates with a target that can be tapped."""
+        offered = seams_of(self.decoder)
+        tapped = Seam.GENERATE in offered and can_tap(self.target.model)
+        return offered | {Seam.TAP} if tapped else offered
+
+
+def is_factory(decoder: Any) -> bool:
+    """Whether ``decoder`` makes decoders: a class, or a callable that offers no seam itself."""
+    return isinstance(decoder, type) or (callable(decoder) and not seams_of(decoder))
+
+
+def make_subject(
+    decoder: Any,
+    target: Target | str | None = None,
+    *,
+    name: str | None = None,
+    truth: Truth | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    attention: str = "sdpa",
+) -> Subject:
+    """Put a decoder together with its target and the truth, a new one unless ``truth`` is given.
+
+    Raises:
+        UsageError: a decoder without its target, one that offers no seam, or a target too small for the cases.
+        AdapterError, DecoderError: the factory does not take a target, or raised; or the tie rule cannot be told.
+    """
+    factory = is_factory(decoder)
+    if target is None and not factory:
+        raise UsageError("a decoder that already holds its target needs target=..., a Target or a specification")
+    spec = target or DEFAULT_TARGET
+    options = {"device": device, "dtype": dtype, "attention": attention}
+    own = load_target(spec, **options) if isinstance(spec, str) else spec
+    _refuse_small(own)
+    truth = truth or SequentialTruth(replace(own, model=copy.deepcopy(own.model)))
+    built = call("the factory", decoder, own) if factory else decoder
+    if not seams_of(built):
+        known = ", ".join(seam.value for seam in Seam)
+        raise UsageError(f"{_name_of(built)} offers no seam; expected at least one of the methods {known}")
+    return Subject(name or _name_of(decoder), built, own, truth, tie_rule_of(built, truth), policy_of(built))
+
+
+def _refuse_small(target: Target) -> None:
+    if target.vocab_size < MIN_VOCAB or target.context_length < MIN_CONTEXT:
+        raise UsageError(
+            f"target {target.spec!r} has {target.vocab_size} tokens and a context of {target.context_length}; "
+            f"the cases need {MIN_VOCAB} and {MIN_CONTEXT}"
+        )
+
+
+def _name_of(decoder: Any) -> str:
+    named = decoder if isinstance(decoder, type) or inspect.isroutine(decoder) else type(decoder)
+    return f"{named.__module__}:{named.__qualname__}".removeprefix("builtins:")

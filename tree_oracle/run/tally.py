@@ -1,0 +1,92 @@
+"""What a run has come to so far: finished checks, from any process and any earlier attempt, and the report that they make.
+
+Rule: a check that was not finished is ``undecided`` in the report, so that half a run never looks like a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from tree_oracle.checks import Check
+from tree_oracle.record import CheckResult, Report, Status, Witness
+from tree_oracle.run.stock import digest_of
+
+
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a report says of the run as a whole."""
+
+    decoder: str
+    target: str
+    grade: str
+    environment: dict[str, str]
+
+
+class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One check that was done, and what else was learned by it."""
+
+    result: CheckResult
+    witnessed: dict[str, Witness] = {}  # by seam and case, since several checks judge the same rounds
+    scenes: dict[str, str] = {}  # digest of each scene that was used
+    seconds: float = 0.0
+
+
+class Tally:
+    """Finished checks, in any order."""
+
+    def __init__(
+        self, checks: Sequence[Check], on_finished: Callable[[Finished], None] = lambda finished: None
+    ) -> None:
+        self.checks, self._on_finished = tuple(checks), on_finished
+        self.head: Head | None = None  # known as soon as there is a target
+        self._finished: dict[str, Finished] = {}
+
+    @property
+    def missing(self) -> list[Check]:
+        """The checks that are still to be done, in order."""
+        return [check for check in self.checks if check.id not in self._finished]
+
+    def take(self, earlier: Iterable[Finished]) -> None:
+        """Count checks that were finished before, and tell nobody."""
+        self._finished |= {finished.result.check: finished for finished in earlier}
+
+    def add(self, finished: Finished) -> None:
+        """Count a check that was finished now."""
+        self._finished[finished.result.check] = finished
+        self._on_finished(finished)
+
+    def report(self, *, required: int | None = None, seed: int | None = None) -> Report:
+        """The report. The head must be known."""
+        assert self.head is not None
+        done = list(self._finished.values())
+        return Report(
+            decoder=self.head.decoder,
+            target=self.head.target,
+            grade=self.head.grade,
+            results=tuple(self._result(check) for check in self.checks),
+            witness=_sum(done),
+            environment=self.head.environment,
+            required=required,
+            seed=seed,
+            digest=digest_of({name: digest for finished in done for name, digest in finished.scenes.items()}),
+            seconds={finished.result.check: finished.seconds for finished in done},
+        )
+
+    def _result(self, check: Check) -> CheckResult:
+        if check.id in self._finished:
+            return self._finished[check.id].result
+        return bare_result(check, Status.UNDECIDED, reason="interrupted before it was done")
+
+
+def bare_result(check: Check, status: Status, **more: object) -> CheckResult:
+    """A result of ``check`` with these fields."""
+    return CheckResult(
+        check=check.id, law=check.law, level=check.level, rung=check.rung, status=status, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _sum(done: Iterable[Finished]) -> Witness:
+    every = {name: seen for finished in done for name, seen in finished.witnessed.items()}.values()
+    fields = ("rounds", "drafted", "accepted", "emitted")
+    return Witness(*(sum(getattr(seen, name) for seen in every) for name in fields))
