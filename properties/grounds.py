@@ -12,6 +12,28 @@ from tree_oracle.run import Budget, Subject, make_subject, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import SequentialTruth, Target, load_target
 
+# A module for tests that name a decoder: few seams make few and quick cases. ``Wrong`` decides ties wrongly.
+SMALL_DECODERS = """
+from tree_oracle import ReferenceDecoder
+from tree_oracle.faults import find_fault
+
+
+class Right:
+    def __init__(self, target, made=ReferenceDecoder):
+        self._made = made(target)
+
+    def accept(self, tree, rows):
+        return self._made.accept(tree, rows)
+
+    def generate(self, prompts, limits):
+        return self._made.generate(prompts, limits)
+
+
+class Wrong(Right):
+    def __init__(self, target):
+        super().__init__(target, find_fault("last-maximum-wins").decoder)
+"""
+
 
 class Ground:
     """One target. Its truth runs a copy of the model that no decoder ever sees."""

@@ -68,7 +68,8 @@ def counted_positions(tree: CandidateTree, prefix_len: int) -> Layout:
 def shifted_logits_walk(tree: CandidateTree, rows: Rows) -> Decision:
     """Written apart: logits are shifted by one as chain code does, then looked up by child."""
     shifted = np.vstack([rows[:1], rows[:-1]])
-    here, path = 0, []
+    here = 0
+    path: list[int] = []
     while True:
         hit = [int(v) for v in np.flatnonzero(tree.parents == here) if shifted[v].argmax() == tree.tokens[v]]
         if not hit:

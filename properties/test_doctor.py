@@ -41,26 +41,36 @@ class LaysOut:
 
 
 class OneTooFar(LaysOut):
+    """Positions one too large."""
+
     def answer(self, positions: Any, visible: Any, tree: CandidateTree, prefix_len: int) -> dict[str, Any]:
         return {"positions": positions + 1, "visible": visible}
 
 
 class Inverted(LaysOut):
+    """The opposite polarity."""
+
     def answer(self, positions: Any, visible: Any, tree: CandidateTree, prefix_len: int) -> dict[str, Any]:
         return {"positions": positions, "visible": ~visible}
 
 
 class NoPrefix(LaysOut):
+    """A mask over the nodes alone."""
+
     def answer(self, positions: Any, visible: Any, tree: CandidateTree, prefix_len: int) -> dict[str, Any]:
         return {"positions": positions, "visible": visible[:, -len(tree) :]}
 
 
 class RootTwice(LaysOut):
+    """A column too many in front."""
+
     def answer(self, positions: Any, visible: Any, tree: CandidateTree, prefix_len: int) -> dict[str, Any]:
         return {"positions": positions, "visible": np.pad(visible, ((0, 0), (1, 0)), constant_values=True)}
 
 
 class Rootless(LaysOut):
+    """Positions without the root's."""
+
     def answer(self, positions: Any, visible: Any, tree: CandidateTree, prefix_len: int) -> dict[str, Any]:
         return {"positions": positions[1:], "visible": visible}
 
@@ -90,6 +100,8 @@ def test_a_right_adapter_gets_no_advice() -> None:
 
 
 class RootAccepted:
+    """Counts the root as accepted."""
+
     def __init__(self, target: Any) -> None:
         pass
 

@@ -23,7 +23,7 @@ from grounds import all_of, ground, result_of, sentences, statuses, with_methods
 
 from tree_oracle import check_decoder
 from tree_oracle.decoder import Parts, ReferenceDecoder
-from tree_oracle.record import AdapterError, DecoderError, Limits, Report, Round, Status, UsageError
+from tree_oracle.record import AdapterError, Array, DecoderError, Limits, Report, Round, Status, UsageError
 from tree_oracle.run import Budget
 from tree_oracle.target import Target, load_target
 
@@ -129,7 +129,10 @@ def test_a_session_that_raises_later_has_failed() -> None:
 
 def test_a_refusal_decides_nothing() -> None:
     """A decoder that refuses everything is judged by nothing: not applicable, with its reason, and exit code 4."""
-    for error, reason in ((NotImplementedError("no trees"), "refused: no trees"), (NotImplementedError, "not implemented")):
+    for error, reason in (
+        (NotImplementedError("no trees"), "refused: no trees"),
+        (NotImplementedError, "not implemented"),
+    ):
         report = judged(lambda _, error=error: with_methods(lay_out=raising(error), open=raising(error)))
         assert all_of(report, (Status.NOT_APPLICABLE, UNSEEN))
         assert any(reason in said for said in sentences(report))
@@ -274,7 +277,7 @@ def test_a_score_without_a_value_is_no_contradiction() -> None:
 
     def hostile(right: Any, trees: Any) -> Any:
         (round_,) = right(trees)
-        return [msgspec.structs.replace(round_, scores=(float("nan"), *round_.scores[1:]))]
+        return [msgspec.structs.replace(round_, scores=Array.of(np.array([np.nan, *round_.scores.numpy()[1:]])))]
 
     assert judged(stepping(hostile), "GATHER-02", "HISTORY-01").exit_code == 0
 

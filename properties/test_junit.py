@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 from click.testing import CliRunner
+from grounds import SMALL_DECODERS
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -133,10 +134,12 @@ def test_names_and_times_stand_where_readers_look() -> None:
 def test_a_saved_report_is_printed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`report FILE` prints what `check` printed, exits with the same code, and writes the same XML."""
     monkeypatch.chdir(tmp_path)
-    first = CliRunner().invoke(
-        main, ["check", "--fault", "sibling-leak", "--check", "VISIBLE-03", "--check", "VISIBLE-01", "--cases", "0",
-               "--output", "kept/r.json", "--junit", "kept/a.xml"]
-    )  # fmt: skip
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "small_junit.py").write_text(SMALL_DECODERS, encoding="utf-8")
+    command = ["check", "--decoder", "small_junit:Wrong", "--in-process", "--cases", "0"]
+    command += ["--check", "GREEDY-03", "--check", "CHAIN-03", "--output", "kept/r.json", "--junit", "kept/a.xml"]
+
+    first = CliRunner().invoke(main, command)
     again = CliRunner().invoke(main, ["report", "kept/r.json", "--junit", "b.xml"])
 
     assert first.exit_code == again.exit_code == 1

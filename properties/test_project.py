@@ -12,7 +12,13 @@ import pytest
 
 TRUTH = "tree_oracle.target.sequential"
 JUDGED = ("tree_oracle.tree", "tree_oracle.masked", "tree_oracle.verify", "tree_oracle.decoder")
-LIGHT = ("tree_oracle.record", "tree_oracle.tree", "tree_oracle.strategies", "tree_oracle.construct", "tree_oracle.verify")
+LIGHT = (
+    "tree_oracle.record",
+    "tree_oracle.tree",
+    "tree_oracle.strategies",
+    "tree_oracle.construct",
+    "tree_oracle.verify",
+)
 HEAVY = ("torch", "transformers")
 
 

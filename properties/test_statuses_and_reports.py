@@ -108,7 +108,9 @@ def test_no_evidence_is_not_a_pass(found: tuple[CheckResult, ...], required: int
     """Exit code 0 needs a must check that passed, and silence never turns another exit code into 0."""
     code = report(found, required).exit_code
     assert code != 0 or Status.PASSED in musts(found)
-    silent = [CheckResult(check="Y", law="", rung=rung, level=Level.MUST, status=s) for rung in range(6) for s in SILENT]
+    silent = [
+        CheckResult(check="Y", law="", rung=rung, level=Level.MUST, status=s) for rung in range(6) for s in SILENT
+    ]
     assert report((*found, *silent), required).exit_code == code
     assert report(tuple(silent), required).exit_code == 4
     assert report((), required).exit_code == 4

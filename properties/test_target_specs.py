@@ -167,6 +167,10 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
         "cannot be loaded: .*contains custom code",
     ),
     "a wrong value": (lambda folder: edit(folder, layer_types=["full_attention"]), r"num_hidden_layers.*layer_types"),
+    "an adapter": (
+        lambda folder: (folder / "adapter_config.json").write_text("{}"),
+        "holds an adapter on another model",
+    ),
     "quantised": (lambda folder: edit(folder, quantization_config={"quant_method": "gptq"}), "are quantised"),
 }
 

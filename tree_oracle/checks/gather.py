@@ -80,7 +80,7 @@ def scores_come_from_the_parents_row(view: View) -> Iterator[Finding]:
 def _wrong_score(round_: Round, laws: np.ndarray, room: float, index: int, node: int, parent: int) -> Finding | None:
     _, tokens, _ = shown(round_)
     assert round_.scores is not None
-    score = round_.scores[node]
+    score = float(np.asarray(round_.scores.numpy())[node])
     true = true_scores(laws, tokens[node], round_.score_kind)
     if score_distance(score, true[parent], round_.score_kind) <= room:
         return None

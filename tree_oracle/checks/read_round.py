@@ -7,6 +7,7 @@ from enum import EnumType
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from tree_oracle.checks import answers
 from tree_oracle.record import AdapterError, Array, DraftLaw, EndReason, Round, RowKind, ScoreKind, TreeData
@@ -126,7 +127,7 @@ def _by_node(name: str, value: Any, count: int, length: int, vocab_size: int) ->
     found = answers.array(value, name)
     if found.shape != (count,):
         raise AdapterError(f"{name} has shape {found.shape}; expected ({count},), one per node, root first")
-    return tuple(found.astype(float).tolist())
+    return Array.of(found.astype(np.float64))
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -84,7 +84,7 @@ class Request:
             positions=tuple(layout.positions.tolist()),
             visible=Array.of(layout.visible),
             rows=Array.of(rows),
-            scores=tuple(scores.tolist()),
+            scores=Array.of(scores.astype(np.float64)),
             accepted=decision.accepted,
             bonus=decision.bonus,
             kept=tuple(kept.tolist()),

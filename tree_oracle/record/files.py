@@ -36,10 +36,18 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(content)
+        os.chmod(draft, 0o666 & ~_umask())  # as any other new file: reports are made to be picked up by somebody else
         os.replace(draft, path)
     except BaseException:
         os.unlink(draft)
         raise
+
+
+def _umask() -> int:
+    """The mask for new files; it can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def read_case(path: Path, *, max_bytes: int = MAX_BYTES) -> CaseFile:

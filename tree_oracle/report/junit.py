@@ -58,7 +58,7 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def _properties(suite: ET.Element, report: Report) -> None:
     facts = {"decoder": report.decoder, "target": report.target, "digest": report.digest, **report.environment}
     properties = ET.SubElement(suite, "properties")
-    for name, value in facts.items():
+    for name, value in sorted(facts.items()):
         ET.SubElement(properties, "property", {"name": _clean(name), "value": _clean(value)})
 
 

@@ -130,7 +130,7 @@ def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:
         return True  # logits are not comparable: nothing is ruled out by them
     room = scores_room(_values(made.rows), truth)
     convert = math.exp if seen.score_kind is ScoreKind.PROBABILITY else float
-    pairs = zip(made.scores[1:], seen.scores[1:], strict=True)
+    pairs = zip(_values(made.scores)[1:], _values(seen.scores)[1:], strict=True)
     return all(score_distance(theirs, convert(mine), seen.score_kind) <= room for mine, theirs in pairs)
 
 

@@ -64,5 +64,4 @@ class Driver:
             raise DecoderError(f"{seam.value} answered once; the second time, on the same input: {other}") from other
 
     def _compare(self, rounds: tuple[Round, ...]) -> list[dict[str, Any]]:
-        shown = [{name: getattr(round_, name) for name in self._compared} for round_ in rounds]
-        return [fields | {"scores": repr(fields.get("scores"))} for fields in shown]  # a NaN equals no NaN
+        return [{name: getattr(round_, name) for name in self._compared} for round_ in rounds]

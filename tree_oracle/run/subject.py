@@ -76,7 +76,7 @@ def make_subject(
     truth = truth or SequentialTruth(replace(own, model=copy.deepcopy(own.model)))
     built = call("the factory", decoder, own) if factory else decoder
     if not seams_of(built):
-        known = ", ".join(seam.value for seam in Seam)
+        known = ", ".join(dict.fromkeys(seam.method for seam in Seam))
         raise UsageError(f"{_name_of(built)} offers no seam; expected at least one of the methods {known}")
     return Subject(name or _name_of(decoder), built, own, truth, tie_rule_of(built, truth), policy_of(built))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tree_oracle.record import DraftData, UsageError
 
-_LARGEST = 8  # tokens; a law over more could need more halvings than a digit can say
+_LARGEST = 8  # tokens; a law over more than ten could need more halvings than a digit can say
 _LAWS = 3
 
 
@@ -35,10 +35,10 @@ def _tables(draw: st.DrawFn, vocab: int, max_depth: int) -> DraftData:
 
 @st.composite
 def _laws(draw: st.DrawFn, vocab: int) -> str:
-    halvings: list[int | None] = [None] * vocab
-    halvings[draw(st.integers(0, vocab - 1))] = 0
-    for giver, taker in draw(st.lists(st.tuples(*[st.integers(0, vocab - 1)] * 2), max_size=vocab + 2)):
-        given = halvings[giver]
-        if given is not None and halvings[taker] is None:
-            halvings[giver] = halvings[taker] = given + 1
-    return "".join("-" if count is None else str(count) for count in halvings)
+    order = draw(st.permutations(range(vocab)))
+    halvings = {order[0]: 0}
+    for taker, pick in zip(order[1:], draw(st.lists(st.integers(0, vocab - 1), max_size=vocab - 1)), strict=False):
+        giver = order[min(pick, len(halvings) - 1)]
+        halvings[giver] += 1
+        halvings[taker] = halvings[giver]
+    return "".join(str(halvings.get(token, "-")) for token in range(vocab))

@@ -22,8 +22,9 @@ def directory_model(path: str, *, attention: str) -> Any:
     """The model in ``path``, in the dtype that it was saved in, on the CPU.
 
     Raises:
-        UsageError: no such directory, no configuration, no safetensors, an architecture that this release does not know or
-            that needs the directory's own code, weights that are quantised, broken or incomplete, or no context length.
+        UsageError: no such directory, no configuration, no safetensors, an adapter, an architecture that this release does
+            not know or that needs the directory's own code, weights that are quantised, broken or incomplete, or no context
+            length.
     """
     folder = Path(path).expanduser()
     _check_files(path, folder)
@@ -54,6 +55,10 @@ def _check_files(path: str, folder: Path) -> None:
         raise UsageError(f"{path!r} is no directory; expected for example dir:models/small")
     if not (folder / "config.json").is_file():
         raise UsageError(f"directory {path!r} holds no config.json; expected what save_pretrained writes")
+    if (folder / "adapter_config.json").exists():  # transformers would follow it to a base model elsewhere
+        raise UsageError(
+            f"directory {path!r} holds an adapter on another model; merge the two and save the whole model"
+        )
     if any(folder.glob("*.safetensors")):
         return
     pickles = sorted(file.name for pattern in _PICKLES for file in folder.glob(pattern))

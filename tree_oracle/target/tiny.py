@@ -7,8 +7,8 @@ ordinary tokens.
 
 ``mixtral`` is a mixture of experts. Where a token's second and third expert score nearly the same, a rounding step swaps them
 and moves the row by far more than rounding does elsewhere: in bfloat16 plain rows were up to 1.4 logits off (0.3 in a dense
-model), and up to 3.5 off one another. Those are near rows, not faults, and they widen the measured floor. Releases before 5 name the experts' weights one by
-one, so its numbers hold from release 5 on.
+model), and up to 3.5 off one another. Those are near rows, not faults, and they widen the measured floor. Releases before 5
+name the experts' weights one by one, so its numbers hold from release 5 on.
 """
 
 from __future__ import annotations
