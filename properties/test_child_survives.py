@@ -12,14 +12,17 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+from grounds import SMALL_DECODERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tree_oracle import check_decoder
 from tree_oracle.checks import choose
+from tree_oracle.cli.common import caps_of
 from tree_oracle.record import Case, CheckResult, DecoderError, Report, Status, TreeOracleError, UsageError
 from tree_oracle.run import Budget, Caps, Plan, child_run
 from tree_oracle.run.child import refusal
@@ -74,7 +77,7 @@ class Deadly:
 
     def accept(self, tree, rows):
         if len(tree) > 2:
-            self.hoard = [bytearray(2**24) for _ in range(2**12)]
+            self.hoard = [bytearray(2**24) for _ in range(2**8)]
         return self._right.accept(tree, rows)
 
     def generate(self, prompts, limits):
@@ -142,9 +145,10 @@ def test_every_way_to_die_becomes_a_result(here: Path) -> None:
 
 def test_a_child_says_what_this_process_says(here: Path) -> None:
     """Isolated and in process the report of one decoder is the same JSON, but for the environment and the time it took."""
-    ids = ["POSITION-01", "VISIBLE-03"]
+    (here / "small_child.py").write_text(SMALL_DECODERS, encoding="utf-8")
+    ids = ["GREEDY-03", "CHAIN-03", "SEQUENCE-01"]
     isolated, local = (
-        check_decoder("fault:sibling-leak", checks=ids, cases=3, isolate=isolate) for isolate in (True, False)
+        check_decoder("small_child:Wrong", checks=ids, cases=3, isolate=isolate) for isolate in (True, False)
     )
 
     assert isolated.counts[Status.FAILED] > 0
@@ -530,3 +534,25 @@ def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.name", "nt")
     with pytest.raises(UsageError, match="isolated on POSIX systems only; run it in process"):
         program("")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((None, None, None, None), None),
+        (("m:d", None, None, None), Caps()),
+        (("m:d", False, None, None), None),
+        ((None, True, None, None), Caps()),
+        ((None, None, 3.0, None), Caps(timeout=3.0)),
+        (("m:d", None, None, 512), Caps(memory=512)),
+    ],
+)
+def test_the_command_line_isolates_what_is_not_ours(arguments: Any, expected: Caps | None) -> None:
+    """A decoder that is named, or a limit that is given, asks for a child process; our own decoders need none."""
+    assert caps_of(*arguments) == expected
+
+
+def test_limits_and_in_process_exclude_each_other() -> None:
+    """A limit that could not be held to is refused."""
+    with pytest.raises(UsageError, match="--timeout and --memory need a child process; take --in-process away"):
+        caps_of("m:d", False, 3.0, None)

@@ -22,9 +22,10 @@ import torch
 from grounds import all_of, ground, result_of, sentences, statuses, with_methods
 
 from tree_oracle import check_decoder
+from tree_oracle.checks import choose
 from tree_oracle.decoder import Parts, ReferenceDecoder
 from tree_oracle.record import AdapterError, Array, DecoderError, Limits, Report, Round, Status, UsageError
-from tree_oracle.run import Budget
+from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.target import Target, load_target
 
 FAILED, ERROR, UNSEEN = Status.FAILED, Status.ERROR, Status.NOT_OBSERVABLE
@@ -186,7 +187,7 @@ CHANGES: dict[str, tuple[str, Callable[..., Any], str]] = {
     "the whole tree": ("lay_out", lambda tree, _: vars(tree).clear(), "comparing it with what it was raised"),
     "another tree": ("lay_out", lambda tree, _: vars(tree).update(tokens=np.array([1, 2])), "the tree's tokens were ["),
     "prefix": ("tree_logits", lambda prefix, tree: prefix.append(1), "entries was changed"),
-    "prefix token": ("tree_logits", lambda prefix, tree: prefix.insert(0, prefix.pop() + 1), "became"),
+    "prefix token": ("tree_logits", lambda prefix, tree: prefix.insert(0, prefix.pop() + 1), "entries was changed"),
     "prefix object": ("tree_logits", new_token, "comparing it with what it was raised RuntimeError: do not compare me"),
     "rows": ("accept", lambda tree, rows: rows.fill(0), "the array it was handed holds other values now"),
     "rows through torch": ("accept", lambda tree, rows: shared(rows).neg_(), "the array it was handed holds other values"),
@@ -258,18 +259,27 @@ def test_a_decoder_that_answers_differently_has_failed() -> None:
         old, memory.last[answer.shape] = memory.last.get(answer.shape, answer), answer
         return old
 
-    for method, hostile, field_ in (
-        ("lay_out", counting, "positions of round 0"),
-        ("accept", rolling, ""),
-        ("tree_logits", stale, ""),
+    for method, hostile, check in (
+        ("lay_out", counting, "POSITION-01"),
+        ("accept", rolling, "GREEDY-01"),
+        ("tree_logits", stale, "HISTORY-01"),
     ):
-        report = judged(only(method, hostile), budget=Budget(cases=0, shrink_runs=30))
-        assert report.exit_code == 1
-        found = [r for r in report.results if r.status is FAILED]
-        assert found
-        if field_:
-            message = f"{method} answered differently the second time, on the same input: {field_}"
-            assert message in sentences(report)
+        assert all_of(judged(only(method, hostile), check), FAILED)
+    message = "lay_out answered differently the second time, on the same input: positions of round 0"
+    assert message in sentences(judged(only("lay_out", counting), "POSITION-01"))
+
+
+def test_a_flaky_failure_is_kept_as_it_was_found() -> None:
+    """Shrinking a failure that comes and goes ends with a failure, not with a complaint about the search."""
+    die = random.Random(1)
+
+    def hostile(right: Any, tree: Any, rows: Any) -> Any:
+        accepted, bonus = right(tree, rows)
+        return accepted, bonus if die.random() < 0.5 else (bonus + 1) % rows.shape[1]
+
+    report = judged(only("accept", hostile), "GREEDY-01", budget=Budget(cases=0, shrink_runs=5, diagnose=False))
+    assert all_of(report, FAILED)
+    assert result_of(report, "GREEDY-01").findings[0].case is not None
 
 
 def test_a_score_without_a_value_is_no_contradiction() -> None:
@@ -306,7 +316,7 @@ class Unreadable(list):  # type: ignore[type-arg]
         raise RuntimeError("no length")
 
 
-class Sealed:
+class SealedLayout:
     """A layout whose fields cannot be looked at."""
 
     @property
@@ -341,7 +351,7 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     "a mask too wide": (
         only("lay_out", lambda right, tree, length: vars_of(right(tree, length + 1))), ERROR, "layout.visible has shape"
     ),
-    "a sealed layout": (only("lay_out", lambda *_: Sealed()), FAILED, "reading the answer of lay_out raised RuntimeError: sealed"),
+    "a sealed layout": (only("lay_out", lambda *_: SealedLayout()), FAILED, "reading the answer of lay_out raised RuntimeError: sealed"),
     "a token out of range": (only("accept", lambda right, *given: (right(*given)[0], 10**6)), ERROR, "bonus[0] is token 1000000"),
     "a node out of range": (only("accept", lambda right, *given: ([10**6], 1)), ERROR, "accepted[0] is node 1000000"),
     "unreadable": (only("accept", lambda right, *given: Unreadable([(), 1])), FAILED, "raised RuntimeError: no length"),
@@ -354,7 +364,7 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     "a lie": (only("generate", lambda right, prompts, limits: [Liar([0, 1])]), FAILED, "plain greedy decoding emits"),
     "a lie about rounds": (stepping(lambda right, trees: Liar([{"emitted": [0]}, 1])), FAILED, "plain greedy decoding emits"),
     "a runaway text": (
-        only("generate", lambda right, prompts, limits: [tokens_of(right(prompts, limits)[0]) + [5] * 5000]),
+        only("generate", lambda right, prompts, limits: [tokens_of(right(prompts, limits)[0]) + [5] * 2500]),
         FAILED, "tokens are emitted; the limits end the text at",
     ),
     "a runaway round": (
@@ -391,14 +401,10 @@ def test_an_odd_answer_is_no_pass(what: str) -> None:
     report = judged(factory)
     found = set(statuses(report).values())
     assert status in found
-    assert found <= {status, UNSEEN, Status.NOT_APPLICABLE} | ({Status.PASSED} if what in PARTLY_RIGHT else set())
+    assert not found & ({FAILED, ERROR, Status.UNDECIDED} - {status})
     assert report.exit_code == (1 if status is FAILED else 3)
     assert any(message in said for said in sentences(report)), sentences(report)
     assert not any("Traceback" in said or "tree_oracle/" in said for said in sentences(report))
-
-
-# What these show is partly right, so some laws are kept.
-PARTLY_RIGHT = {"a raised maximum", "a NaN", "an infinity", "nothing allowed"}
 
 
 # ---------------------------------------------------------------------------------------- it reaches for the rest
@@ -430,8 +436,9 @@ def weights_changed_later(target: Target) -> Any:
 def test_changed_weights_do_not_change_the_truth(target: Any, factory: Any) -> None:
     """A decoder that changes the target's weights is judged by what they were, even where it was handed the target."""
     if isinstance(target, Target):
-        target = load_target("exact")
-    report = check_decoder(factory, target=target, checks=["HISTORY-01"], cases=0)
+        target = load_target("exact")  # a new one, which nobody has changed yet
+    subject = make_subject(factory, target)
+    report = run_battery(subject, choose(ids=["HISTORY-01"]), Budget(cases=0, shrink_runs=0, diagnose=False))
     assert all_of(report, FAILED)
 
 
@@ -488,7 +495,7 @@ NO_DECODERS: dict[str, tuple[Any, type[Exception], str]] = {
     "exits": (lambda _: sys.exit(0), DecoderError, "the factory raised SystemExit: 0"),
     "refuses": (raising(NotImplementedError("no such model")), NotImplementedError, "no such model"),
     "takes nothing": (lambda: None, AdapterError, "the factory cannot be called with 1 arguments"),
-    "makes nothing": (nothing, UsageError, "NoneType offers no seam; expected at least one of the methods lay_out"),
+    "makes nothing": (nothing, UsageError, "NoneType offers no seam; expected at least one of the methods "),
     "makes something else": (lambda _: SimpleNamespace(decode=print), UsageError, "SimpleNamespace offers no seam"),
     "no target": (SimpleNamespace(generate=print), UsageError, "needs target="),
     "no method": (lambda _: SimpleNamespace(accept=5), UsageError, "offers no seam"),
@@ -504,17 +511,27 @@ def test_what_is_no_decoder_is_one_typed_error(what: str) -> None:
 
 
 class Guarded:
+    """Its method cannot be looked at."""
+
+    @property
+    def lay_out(self) -> Any:
+        raise RuntimeError("do not look")
+
+
+class Sealed:
     """Nothing of it can be looked at."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(f"do not look at {name}")
 
 
-def test_methods_that_cannot_be_looked_up_have_failed() -> None:
+def test_a_method_that_cannot_be_looked_up_has_failed() -> None:
     """An attribute that raises is driven and blamed, not taken for a method that is not there."""
     report = judged(lambda _: Guarded())
-    assert all_of(report, FAILED)
-    assert any("lay_out raised RuntimeError: do not look at lay_out" in said for said in sentences(report))
+    assert all_of(report, (FAILED, UNSEEN))
+    assert any("lay_out raised RuntimeError: do not look" in said for said in sentences(report))
+    with pytest.raises(DecoderError, match="raised RuntimeError: do not look at"):
+        judged(lambda _: Sealed())
 
 
 class Proxy:
@@ -530,7 +547,7 @@ class Proxy:
 def test_a_proxy_is_a_decoder() -> None:
     """Methods that are only found when they are asked for count as methods, in every release of Python."""
     report = judged(Proxy, "VISIBLE-01", "GREEDY-02")
-    assert result_of(report, "VISIBLE-01").seams == ("lay_out", "open")
+    assert {"lay_out", "open"} <= set(result_of(report, "VISIBLE-01").seams)
     assert report.exit_code == 0
 
 

@@ -140,6 +140,16 @@ def test_a_cache_of_the_wrong_size_is_seen(commit: Commit) -> None:
     assert judge.run(CHECKS["COMMIT-03"]).status is Status.FAILED
 
 
+def test_only_a_generating_decoder_of_a_readable_target_is_tapped() -> None:
+    """Without ``generate`` there is nothing to run under the tap, and without readable masks nothing to see by it."""
+    sliding = load_target("exact:layers=full+sliding,window=8")
+    assert Seam.TAP in make_subject(ReferenceDecoder, "exact").seams
+    assert Seam.TAP not in make_subject(ReferenceDecoder, sliding).seams
+    only_opens = type("OnlyOpens", (), {"open": ReferenceDecoder.open})
+    assert Seam.TAP not in make_subject(only_opens(), "exact").seams
+    assert Seam.TAP.method == "generate"
+
+
 def test_a_decoder_that_breaks_down_blames_no_law() -> None:
     """Where ``generate`` raises there is no text to read the calls by: only SEQUENCE fails, which asks for one."""
 

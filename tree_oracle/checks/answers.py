@@ -24,8 +24,9 @@ def array(value: Any, what: str) -> np.ndarray:
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # a torch tensor, without importing torch for the question
         value = value.detach().cpu()
         value = (value.float() if value.dtype.is_floating_point and value.dtype.itemsize < 4 else value).numpy()
-    if (not isinstance(value, list | tuple | range | Array) and not hasattr(value, "__array__")) or not _ends(value):
+    if not isinstance(value, list | tuple | range | Array) and not hasattr(value, "__array__"):
         raise AdapterError(f"{what} is {short(value)}; expected numbers in a list, a numpy array or a torch tensor")
+    value = _plain(value, what)
     try:
         found = np.asarray(value.numpy() if isinstance(value, Array) else value)
     except (FileError, TypeError, ValueError) as error:
@@ -161,12 +162,14 @@ def short(value: Any) -> str:
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
-def _ends(value: Any) -> bool:
-    """Whether numpy comes to an end reading it: it believes any object that can be indexed, to any depth of a list."""
+def _plain(value: Any, what: str) -> Any:
+    """Lists of any depth as plain ones: numpy iterates every object that can be indexed, and it may have no end."""
     if isinstance(value, list | tuple):
         items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
-        return all(map(_ends, items))
-    return isinstance(value, str | bytes | range) or hasattr(value, "__array__") or not hasattr(value, "__getitem__")
+        return [_plain(item, what) for item in items]
+    if hasattr(value, "__getitem__") and not isinstance(value, str | bytes | range) and not hasattr(value, "__array__"):
+        raise AdapterError(f"{what} holds {short(value)}; expected numbers")
+    return value
 
 
 def _layer(entry: Any, what: str) -> LayerRows:

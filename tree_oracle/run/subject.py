@@ -12,7 +12,7 @@ import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tree_oracle.checks.guard import call
+from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.policy import DeclaredPolicy, policy_of
 from tree_oracle.decoder import Seam, can_tap, seams_of
 from tree_oracle.record import TieRule, Truth, UsageError
@@ -78,7 +78,9 @@ def make_subject(
     if not seams_of(built):
         known = ", ".join(dict.fromkeys(seam.method for seam in Seam))
         raise UsageError(f"{_name_of(built)} offers no seam; expected at least one of the methods {known}")
-    return Subject(name or _name_of(decoder), built, own, truth, tie_rule_of(built, truth), policy_of(built))
+    tie_rule = protect("tie_rule", lambda: tie_rule_of(built, truth))
+    policy = protect("tree_policy", lambda: policy_of(built))
+    return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy)
 
 
 def _refuse_small(target: Target) -> None:
