@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from tree_oracle.checks import Stage, choose
-from tree_oracle.record import CheckResult, Report, Status
+from tree_oracle.record import Case, CheckResult, Report, Status
 from tree_oracle.run import Budget, Subject, make_subject, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import SequentialTruth, Target, load_target
@@ -62,6 +62,12 @@ class Ground:
 def ground(spec: str = "exact", *, cases: int = 0, dtype: str = "float32", attention: str = "sdpa") -> Ground:
     """The ground of that name: the listed cases, and ``cases`` generated ones for each scene."""
     return Ground(spec, cases, dtype=dtype, attention=attention)
+
+
+def listed(found: Ground, step: int, first: int = 0) -> list[Case]:
+    """Every ``step``-th case of every scene, from the one numbered ``first`` on."""
+    scenes = {source.scene.name: source.scene for check in choose() for source in check.sources}
+    return [case for scene in scenes.values() for case in found.stock.of(scene)[first::step]]
 
 
 def statuses(report: Report) -> dict[str, Status]:

@@ -50,6 +50,8 @@ def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
     token of a round is tested, only the first of several ids is known, the end token itself is dropped.
     """
     text, limits = emitted(view), limits_of(view)
+    if not text:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
     ends = [place for place, token in enumerate(text) if token in limits.eos_ids]
     if ends and ends[0] < len(text) - 1:
         yield fail(
@@ -93,8 +95,9 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
 
 
 def _ended(view: View) -> bool:
-    """Whether the decoder says that nothing follows; a whole generation says so by returning."""
-    return not view.case.trees or bool(view.rounds and view.rounds[-1].end is not None)
+    """Whether nothing follows: a whole generation says so by returning, a round by its end or by emitting nothing."""
+    last = view.rounds[-1] if view.rounds else None
+    return not view.case.trees or last is None or last.end is not None or not last.emitted
 
 
 @check("STOP-03", rung=3, level=Level.SHOULD, needs=("prefix",), sources=_SOURCES, source=_CLASS)

@@ -1,8 +1,8 @@
 """Where a round ends the generation.
 
 Rule: of the tokens that verification proposes (accepted path, then bonus) the emitted ones are those up to and including
-the first end token, cut to what ``max_new_tokens`` and ``max_length`` still allow. When an end token and a limit meet in
-the same token, the end token is the reason.
+the first end token, cut to what ``max_new_tokens`` and ``max_length`` still allow. Where several of them end the text at the
+same token, the reason is the first of end token, ``max_new_tokens``, ``max_length``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def cut(
         proposed: accepted tokens and the bonus.
     """
     room, reason = limits.max_new_tokens - emitted, EndReason.CAP
-    if limits.max_length is not None and limits.max_length - length < room:
-        room, reason = limits.max_length - length, EndReason.CONTEXT
+    if limits.max_length is not None and max(limits.max_length - length, 0) < room:
+        room, reason = max(limits.max_length - length, 0), EndReason.CONTEXT
     end = next((i for i, token in enumerate(proposed) if token in limits.eos_ids), None)
     if end is not None and end < room:
         return proposed[: end + 1], EndReason.EOS

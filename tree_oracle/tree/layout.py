@@ -44,8 +44,7 @@ def lay_out(tree: CandidateTree, prefix_len: int) -> Layout:
 
 
 def permuted(layout: Layout, order: Integers) -> Layout:
-    """The same layout for nodes stored as ``order[new_slot] = old_slot``: rows, node columns and judging rows move
-    along.
+    """The layout of the same nodes stored as ``order[new_slot] = old_slot``; the cached columns stay where they are.
 
     Raises:
         UsageError: ``order`` is no permutation of the slots.

@@ -1,12 +1,13 @@
-"""Drawing the frozen cases anew: ``python -m tree_oracle.checks.frozen.freeze``.
+"""Freezing cases for scenes that have none yet: ``python -m tree_oracle.checks.frozen.freeze``.
 
-Not part of any build. What it writes depends on the release of Hypothesis, and the digest of every ``ci`` run changes with
-it; a new file is a new version, and the old one stays.
+Not part of any build. What was frozen stays: the draws of a scene depend on the release of Hypothesis that made them, and the
+digest of every ``ci`` run on them. To draw a scene anew, raise the version, which names a new file.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 
 from tree_oracle.checks.check import CHECKS
 from tree_oracle.checks.frozen.drawn import VOCAB, frozen
-from tree_oracle.checks.frozen.thaw import FILE, VERSION
-from tree_oracle.checks.scene import Drawn, Scene, Stage
+from tree_oracle.checks.frozen.thaw import FILE, VERSION, frozen_scenes
+from tree_oracle.checks.scene import Drawn, Stage
 from tree_oracle.record import case_id
 from tree_oracle.target import SequentialTruth, load_target
 
@@ -23,7 +24,7 @@ CASES = 25
 _DRAWN = 4 * CASES  # Hypothesis begins with the simplest; one in four spreads over all that it tries
 
 
-def draws_of(scene: Scene, drawn: Drawn, stage: Stage) -> list[list[Any]]:
+def draws_of(drawn: Drawn, stage: Stage) -> list[list[Any]]:
     """The draws behind ``CASES`` different cases of the scene."""
     found: dict[str, list[Any]] = {}
 
@@ -55,21 +56,25 @@ def draws_of(scene: Scene, drawn: Drawn, stage: Stage) -> list[list[Any]]:
     return every[:: max(1, len(every) // CASES)][:CASES]
 
 
+def text_of(scenes: Mapping[str, Sequence[list[Any]]]) -> str:
+    """The file, one case a line."""
+    parts = []
+    for name, cases in sorted(scenes.items()):
+        lines = ",\n".join(json.dumps(draws, separators=(",", ":")) for draws in cases)
+        parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
+    head = f'"format": "tree-oracle-frozen", "version": {VERSION}, "vocab": {VOCAB}'
+    return f'{{{head}, "scenes": {{\n' + ",\n".join(parts) + "\n}}\n"
+
+
 def main() -> None:
-    """Write the file of the current version anew."""
+    """Add the scenes that are missing."""
     import tree_oracle.checks  # noqa: F401  (registers the checks)
 
     stage = Stage(SequentialTruth(load_target(f"exact:vocab={VOCAB}")))
+    held = frozen_scenes() if FILE.exists() else {}
     scenes = {source.scene.name: source.scene for check in CHECKS.values() for source in check.sources}
-    parts = []
-    for name, scene in sorted(scenes.items()):
-        if scene.drawn is not None:
-            lines = ",\n".join(
-                json.dumps(draws, separators=(",", ":")) for draws in draws_of(scene, scene.drawn, stage)
-            )
-            parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
-    head = f'"format": "tree-oracle-frozen", "version": {VERSION}, "vocab": {VOCAB}'
-    FILE.write_text(f'{{{head}, "scenes": {{\n' + ",\n".join(parts) + "\n}}\n", encoding="utf-8")
+    new = {name: draws_of(scene.drawn, stage) for name, scene in scenes.items() if scene.drawn and name not in held}
+    FILE.write_text(text_of({**held, **new}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def frozen_cases(scene: Scene, stage: Stage) -> list[Case]:
     """The frozen cases of the scene for one target; none if the scene has none."""
     if scene.drawn is None:
         return []
-    replays = [_Replay(values, stage.vocab_size) for values in _scenes().get(scene.name, ())]
+    replays = [_Replay(values, stage.vocab_size) for values in frozen_scenes().get(scene.name, ())]
     return [scene.drawn(cast(st.DrawFn, replay), stage) for replay in replays]
 
 
@@ -36,6 +36,7 @@ class _Replay:
 
 
 @cache
-def _scenes() -> dict[str, list[list[Any]]]:
+def frozen_scenes() -> dict[str, list[list[Any]]]:
+    """What the file holds: for each scene the draws of each case."""
     scenes: dict[str, list[list[Any]]] = json.loads(FILE.read_text(encoding="utf-8"))["scenes"]
     return scenes

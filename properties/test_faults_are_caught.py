@@ -1,0 +1,69 @@
+"""The battery tells right from wrong: every planted fault is caught by the check that must catch it, every twin passes.
+
+Twins are tried on a share of the listed cases, another share for every twin; ``tree-oracle faults --prove`` uses them all.
+"""
+
+from __future__ import annotations
+
+import pytest
+from grounds import Ground, ground, listed, sentences, statuses
+
+from tree_oracle.checks import CHECKS, choose
+from tree_oracle.faults import FAULTS, find_fault
+from tree_oracle.record import Case, Status, UsageError
+from tree_oracle.run import Budget, prove, run_battery
+
+CATCH_WITHIN = 50
+QUICK = Budget(cases=25, shrink_runs=0, diagnose=False)
+SHARE = 10
+
+
+def of_check(found: Ground, check: str) -> list[Case]:
+    """The first cases of the check's own scenes, where a share may hold none that the check has something to say about."""
+    return [case for source in CHECKS[check].sources for case in found.stock.of(source.scene)[:3]]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_caught_by_the_check_that_must_catch_it(name: str) -> None:
+    """The named check fails within 50 cases, and explains it: a sentence, what was expected, and a case to see it again."""
+    fault = FAULTS[name]
+    report = ground(cases=25).report(fault.decoder, fault.check, budget=QUICK)
+    (result,) = report.results
+    assert result.status is Status.FAILED
+    assert result.failed_at is not None
+    assert result.failed_at <= CATCH_WITHIN
+    finding = result.findings[0]
+    assert finding.sentence
+    assert finding.expected
+    assert finding.seen
+    assert isinstance(finding.case, Case)
+    assert finding.replay
+    assert report.exit_code != 0
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)), ids=list(FAULTS))
+def test_a_harmless_twin_passes_every_check(number: int) -> None:
+    """The same detour through the code without the fault is held against nobody, by any check."""
+    found, fault = ground(), list(FAULTS.values())[number]
+    cases = [*listed(found, SHARE, number % SHARE), *of_check(found, fault.check)]
+    report = run_battery(found.subject(fault.harmless), choose(), QUICK, cases=cases, stock=found.stock)
+    assert set(statuses(report).values()) <= {Status.PASSED, Status.NOT_APPLICABLE}, sentences(report)
+    assert statuses(report)[fault.check] is Status.PASSED
+    assert report.exit_code == 0
+
+
+def test_the_proof_says_what_the_battery_says() -> None:
+    """``prove`` reports a fault as caught, with its check and the number of the case."""
+    caught = next(prove(cases=(), names=["first-child-only"]))
+    assert (caught.what, caught.check, caught.good) == ("fault", "GREEDY-02", True)
+    assert caught.caught_at is not None
+    assert caught.caught_at <= CATCH_WITHIN
+    assert "the walk stopped at node" in caught.statement
+
+
+def test_an_unknown_fault_is_refused() -> None:
+    """A name that means nothing is answered with the nearest one, and nothing is proven without being asked for."""
+    with pytest.raises(UsageError, match="no planted fault 'sibling-leek'; the nearest is 'sibling-leak'"):
+        find_fault("sibling-leek")
+    with pytest.raises(UsageError, match="no planted fault 'nothing'"):
+        list(prove(cases=(), names=["nothing"]))
