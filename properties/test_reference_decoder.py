@@ -117,7 +117,9 @@ def test_drafts_are_right_and_wrong() -> None:
     ]
     lengths = {len(round_.accepted or ()) for round_ in rounds}
     assert lengths == set(range(HalfRightDraft(target()).depth + 1))
-    assert all(list(round_.accepted) != list(range(1, len(round_.accepted) + 1)) for round_ in rounds if round_.accepted)
+    assert all(
+        list(round_.accepted) != list(range(1, len(round_.accepted) + 1)) for round_ in rounds if round_.accepted
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- where it ends
@@ -158,7 +160,12 @@ def test_an_end_token_ends_the_text_wherever_it_stands(place: int, branching: in
     prompt = (7, 1 + branching, 3)
     decoder = ReferenceDecoder(target(), draft=perfect(target(), branching))
     end = plain(prompt, place + 1)[place]
-    for limits in (Limits(30, (end,)), Limits(30, (60 if end != 60 else 59, end)), Limits(place + 1, (end,)), Limits(place, (end,))):
+    for limits in (
+        Limits(30, (end,)),
+        Limits(30, (60 if end != 60 else 59, end)),
+        Limits(place + 1, (end,)),
+        Limits(place, (end,)),
+    ):
         (rounds,) = decoder.generate([prompt], limits)
         assert (text_of(rounds), rounds[-1].end) == due(prompt, limits)
         assert all(round_.end is None for round_ in rounds[:-1])

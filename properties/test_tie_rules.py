@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,14 @@ import pytest
 from jaxtyping import Float
 
 from tree_oracle import CandidateTree, Limits, Status, Target, check_decoder
+from tree_oracle.checks import Stage, choose
 from tree_oracle.decoder import Decision, ReferenceDecoder
 from tree_oracle.decoder.parts import Parts
 from tree_oracle.faults.walks import last_maximum
 from tree_oracle.record import AdapterError, DecoderError
+from tree_oracle.run import Budget, make_subject, run_battery
+from tree_oracle.run.stock import Stock
+from tree_oracle.target import SequentialTruth, load_target
 
 TIED = "exact:ties=" + "+".join(f"{token}-{token + 1}" for token in range(0, 60, 2))  # every other choice is a tie
 FAMILIES = ["GREEDY", "SEQUENCE"]
@@ -59,9 +64,18 @@ class Mixed(Shown):
     mixed = True
 
 
-def statuses(decoder: Any, target: str = TIED) -> dict[str, Status]:
-    report = check_decoder(decoder, target=target, families=FAMILIES, cases=0)
+def statuses(decoder: Any) -> dict[str, Status]:
+    subject = make_subject(decoder, TIED, truth=truth())
+    stock = Stock(Stage(subject.truth), cases=0)
+    report = run_battery(
+        subject, choose(families=FAMILIES), Budget(cases=0, shrink_runs=0, diagnose=False), stock=stock
+    )
     return {result.check: result.status for result in report.results}
+
+
+@cache
+def truth() -> SequentialTruth:
+    return SequentialTruth(load_target(TIED))
 
 
 def test_the_reference_follows_the_smallest_id_through_planted_ties() -> None:
