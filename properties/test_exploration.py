@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from grounds import ground, result_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tree_oracle.checks import Scene, Stage
 from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS, TREES
@@ -81,10 +79,10 @@ def depth(tree: TreeData, node: int) -> int:
     return 0 if node == 0 else 1 + depth(tree, tree.parents[node])
 
 
-def explored(scene: Scene, fails: Callable[[Case], bool], *, runs: int = 300, seed: int | None = None) -> Exploration:
-    """The first failure among generated cases, shrunk."""
+def explored(scene: Scene, fails: Callable[[Case], bool], *, runs: int = 200, seed: int | None = None) -> Exploration:
+    """The last failure among generated cases, taken as the first, and shrunk."""
     exploration = Exploration(judging(fails))
-    exploration.run(Stock(STAGE, cases=200, seed=seed).of(scene))
+    exploration.run(reversed(Stock(STAGE, cases=25, seed=seed).of(scene)))
     assert exploration.worst_case is not None
     exploration.shrink(scene.generated(STAGE), runs=runs, seed=seed)
     return exploration
@@ -92,12 +90,9 @@ def explored(scene: Scene, fails: Callable[[Case], bool], *, runs: int = 300, se
 
 # What is planted, and the smallest case there is: rounds, nodes, prefix tokens, and the cap where there is one.
 PLANTED: dict[str, tuple[Scene, Callable[[Case], bool], tuple[int, int, int]]] = {
-    "five nodes": (TREES, lambda case: len(case.trees[0].tokens) >= 5, (1, 5, 1)),
     "two children": (TREES, lambda case: any(case.trees[0].parents.count(v) >= 2 for v in range(9)), (1, 3, 1)),
-    "four children": (TREES, lambda case: case.trees[0].parents.count(0) >= 4, (1, 5, 1)),
     "depth three": (TREES, lambda case: any(depth(case.trees[0], v) >= 3 for v in range(len(case.trees[0].tokens))), (1, 4, 1)),
     "a scattered parent": (TREES, lambda case: any(p not in (v - 1, 0) for v, p in enumerate(case.trees[0].parents)), (1, 4, 1)),
-    "three cached": (TREES, lambda case: len(case.prefix) >= 4, (1, 1, 4)),
     "nodes and prefix": (TREES, lambda case: len(case.prefix) >= 3 and len(case.trees[0].tokens) >= 3, (1, 3, 3)),
     "a third round": (ROUNDS, lambda case: len(case.trees) >= 3, (3, 3, 1)),
     "a large second round": (ROUNDS, lambda case: len(case.trees[1].tokens) >= 4, (2, 5, 1)),
@@ -125,19 +120,19 @@ def test_a_cap_is_shrunk_too() -> None:
     assert (len(found[0].prefix), found[0].limits.max_new_tokens) == (1, 4)
 
 
-@settings(max_examples=10)  # each explores a few hundred cases
-@given(st.integers(2, 7), st.integers(1, 4), st.integers(0, 5))
-def test_nothing_smaller_that_was_seen_failed(nodes: int, prefix: int, salt: int) -> None:
-    """The reported case fails, and no smaller case that was judged on the way did."""
-    seen: list[Case] = []
+@pytest.mark.parametrize("salt", range(4))
+def test_nothing_smaller_that_was_seen_failed(salt: int) -> None:
+    """Whatever fails by no pattern, the reported case fails and no smaller one that was judged on the way did."""
+    failed: list[Case] = []
 
     def fails(case: Case) -> bool:
-        seen.append(case)
-        return len(case.trees[0].tokens) >= nodes and len(case.prefix) >= prefix and sum(case.prefix) % 6 >= salt
+        wrong = int(case_id(case), 16) % 4 == salt and len(case.trees[0].tokens) > salt
+        failed.extend([case] if wrong else [])
+        return wrong
 
-    case, _ = explored(TREES, fails, seed=salt).worst_case or (None, None)
-    assert case is not None
-    assert size(case) == min(size(other) for other in seen if judging(fails)(other).status is Status.FAILED)
+    found = explored(TREES, fails, runs=60, seed=salt).worst_case
+    assert found is not None
+    assert size(found[0]) == min(map(size, failed))
 
 
 @pytest.mark.parametrize("runs", [0, 1, 7, 40])
@@ -150,7 +145,7 @@ def test_the_budget_is_kept(runs: int) -> None:
         return outcome(Status.FAILED if len(case.trees[0].tokens) >= 4 else Status.PASSED)
 
     exploration = Exploration(judge)
-    exploration.run(Stock(STAGE, cases=100).of(TREES))
+    exploration.run(Stock(STAGE, cases=25).of(TREES))
     before = len(judged)
     exploration.shrink(TREES.generated(STAGE), runs=runs, seed=None)
     assert before <= len(judged) <= before + runs
@@ -185,7 +180,7 @@ def test_a_failure_is_not_shrunk_into_another_kind() -> None:
         return outcome(Status.FAILED if nodes >= 5 else Status.ERROR if nodes >= 3 else Status.PASSED)
 
     exploration = Exploration(judge)
-    exploration.run(case for case in Stock(STAGE, cases=100).of(TREES) if len(case.trees[0].tokens) not in (3, 4))
+    exploration.run(case for case in Stock(STAGE, cases=25).of(TREES) if len(case.trees[0].tokens) not in (3, 4))
     exploration.shrink(TREES.generated(STAGE), runs=200, seed=None)
     assert exploration.worst_case is not None
     case, found = exploration.worst_case

@@ -1,0 +1,42 @@
+"""What a person reads on a terminal, whole: the list, the pages, a passing and a failing check, and the usage errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
+
+from tree_oracle.cli import main
+
+# Frozen cases only, so that every figure is the same everywhere.
+COMMANDS = {
+    "list": ["list"],
+    "faults": ["faults"],
+    "explain a check": ["explain", "COMMIT-01"],
+    "explain a fault": ["explain", "keep-first-rows"],
+    "a pass": ["check", "--family", "POSITION", "--cases", "0"],
+    "a failure": ["check", "--fault", "position-by-slot", "--check", "POSITION-01", "--cases", "0"],
+    "an unknown check": ["check", "--check", "HISTROY-01"],
+    "an unknown family": ["check", "--family", "COMIT"],
+    "an unknown fault": ["check", "--fault", "sibling-leek"],
+    "an unknown case": ["replay", "0123456789ab"],
+    "no decoder there": ["check", "--decoder", "no_such_module:Decoder"],
+    "not a decoder's name": ["doctor", "--decoder", "decoder"],
+}
+HELD, FAILED, USAGE = 0, 1, 2
+CODES = {"a failure": FAILED}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_whole_output_is_as_it_was(
+    name: str, snapshot: SnapshotAssertion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command prints the same text, without colour when piped, and ends with the code that it documents."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, COMMANDS[name])
+    expected = USAGE if name.startswith(("an unknown", "no ", "not ")) else CODES.get(name, HELD)
+    assert result.exit_code == expected, result.output
+    assert "\x1b" not in result.output
+    assert "\n".join(line.rstrip() for line in result.output.splitlines()) == snapshot
