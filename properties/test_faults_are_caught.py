@@ -14,20 +14,20 @@ from tree_oracle.record import Case, Status, UsageError
 from tree_oracle.run import Budget, prove, run_battery
 
 CATCH_WITHIN = 50
-QUICK = Budget(cases=25, shrink_runs=0, diagnose=False)
-SHARE = 10
+QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
+SHARE = 20
 
 
 def of_check(found: Ground, check: str) -> list[Case]:
     """The first cases of the check's own scenes, where a share may hold none that the check has something to say about."""
-    return [case for source in CHECKS[check].sources for case in found.stock.of(source.scene)[:3]]
+    return [case for source in CHECKS[check].sources for case in found.stock.of(source.scene)[:2]]
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_caught_by_the_check_that_must_catch_it(name: str) -> None:
-    """The named check fails within 50 cases, and explains it: a sentence, what was expected, and a case to see it again."""
+    """The named check fails within 50 listed cases, with a sentence, what was expected, and a case to see it again."""
     fault = FAULTS[name]
-    report = ground(cases=25).report(fault.decoder, fault.check, budget=QUICK)
+    report = ground().report(fault.decoder, fault.check, budget=QUICK)
     (result,) = report.results
     assert result.status is Status.FAILED
     assert result.failed_at is not None
@@ -54,11 +54,11 @@ def test_a_harmless_twin_passes_every_check(number: int) -> None:
 
 def test_the_proof_says_what_the_battery_says() -> None:
     """``prove`` reports a fault as caught, with its check and the number of the case."""
-    caught = next(prove(cases=(), names=["first-child-only"]))
-    assert (caught.what, caught.check, caught.good) == ("fault", "GREEDY-02", True)
+    caught = next(prove(cases=(), names=["orphan-kept"]))
+    assert (caught.what, caught.check, caught.good) == ("fault", "CONSTRUCT-04", True)
     assert caught.caught_at is not None
     assert caught.caught_at <= CATCH_WITHIN
-    assert "the walk stopped at node" in caught.statement
+    assert "the tree holds" in caught.statement
 
 
 def test_an_unknown_fault_is_refused() -> None:

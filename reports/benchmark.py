@@ -45,7 +45,10 @@ def truth_ratio() -> tuple[float, float, float]:
     with one_torch_thread():
         shared_rows(target.model, histories), naive_rows(target.model, histories[:2])
         pairs = [
-            (seconds(lambda: naive_rows(target.model, histories)), seconds(lambda: shared_rows(target.model, histories)))
+            (
+                seconds(lambda: naive_rows(target.model, histories)),
+                seconds(lambda: shared_rows(target.model, histories)),
+            )
             for _ in range(REPEATS)
         ]
     naive, shared = (statistics.median(side) for side in zip(*pairs, strict=True))
@@ -74,10 +77,14 @@ def main() -> None:
     battery = seconds(lambda: check_decoder(ReferenceDecoder))
     cases = caught_at()
     print("| what | measured |\n| --- | --- |")
-    print(f"| naive loop / shared truth, 63-node Medusa tree, prefix {PREFIX} | {ratio:.1f}x ({naive:.3f} s / {shared:.3f} s) |")
+    print(
+        f"| naive loop / shared truth, 63-node Medusa tree, prefix {PREFIX} | {ratio:.1f}x ({naive:.3f} s / {shared:.3f} s) |"
+    )
     print(f"| doctor on the reference, beyond the import ({bare:.1f} s) | {doctor:.1f} s |")
     print(f"| all checks on the reference, beyond the import | {battery:.1f} s |")
-    print(f"| cases until a fault is caught, {len(cases)} faults | median {statistics.median(cases):g}, most {max(cases)} |")
+    print(
+        f"| cases until a fault is caught, {len(cases)} faults | median {statistics.median(cases):g}, most {max(cases)} |"
+    )
 
 
 if __name__ == "__main__":
