@@ -332,7 +332,7 @@ def test_two_trees_that_differ_in_more_than_a_token_decide_nothing(tmp_path: Pat
         assert report.exit_code == 4
 
 
-# ------------------------------------------------------------------------------------------------- nothing is imported
+# ------------------------------------------------------------------ a file never makes us load a decoder
 
 
 def test_a_case_file_never_causes_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
