@@ -74,12 +74,21 @@ class BoundCheck:
         import pytest
 
         from tree_oracle.report import result_text
+        from tree_oracle.run import keep_case
 
         result = self.tested.battery.run(self.check)
         if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
             pytest.skip(f"{result.status}: {result.reason}")
         if result.status is not Status.PASSED:
-            raise AssertionError(result_text(result))
+            subject = self.tested.battery.subject
+            for finding in result.findings:
+                keep_case(result, finding, subject.target.spec, subject.name)
+            raise AssertionError(result_text(result, replay=self._replay_command()))
+
+    def _replay_command(self) -> str:
+        """How to see a case again: the decoder is named if a command line can name it."""
+        target = f" --target {self.tested.target}" if isinstance(self.tested.target, str) else ""
+        return f"tree-oracle replay --decoder {importable_name(self.tested.decoder)}{target}"
 
     def __repr__(self) -> str:
         return f"<{self.check.id} of {self.tested.name or self.tested.decoder!r}>"
@@ -110,6 +119,12 @@ def parametrize_with_checks(
     subjects = [TestedDecoder(decoder, target, cases) for decoder in decoders]
     bound = [BoundCheck(subject, check) for subject in subjects for check in chosen]
     return pytest.mark.parametrize("check", bound, ids=[f"{name_of(b.tested.decoder)}-{b.check.id}" for b in bound])
+
+
+def importable_name(decoder: Any) -> str:
+    """``module:attribute``, or those words where the decoder is not an attribute of a module."""
+    module, path = getattr(decoder, "__module__", None), getattr(decoder, "__qualname__", "<")
+    return f"{module}:{path}" if module and "<" not in path else "MODULE:ATTRIBUTE"
 
 
 def name_of(decoder: Any) -> str:

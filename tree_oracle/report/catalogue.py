@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tree_oracle.checks import Check
-from tree_oracle.faults import Fault
 from tree_oracle.report.ladder import rung
+
+if TYPE_CHECKING:
+    from tree_oracle.checks import Check
+    from tree_oracle.faults import Fault
 
 
 def _table(*columns: str) -> Table:

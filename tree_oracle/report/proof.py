@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.text import Text
 
-from tree_oracle.run import Proof
+if TYPE_CHECKING:
+    from tree_oracle.run import Proof
 
 
 def print_proof(console: Console, proof: Proof) -> None:

@@ -78,13 +78,13 @@ def _facts(report: Report) -> list[str]:
     return [*lines, f"isolation {isolation}"] if isolation else lines
 
 
-def result_text(result: CheckResult, width: int = 100) -> str:
+def result_text(result: CheckResult, *, replay: str = "tree-oracle replay", width: int = 100) -> str:
     """One check's result and explanations as plain text."""
     out = StringIO()
     console = make_console(out, width=width)
     print_result(console, result)
     for finding in result.findings:
-        _print_finding(console, [result], finding, "tree-oracle replay")
+        _print_finding(console, [result], finding, replay)
     return out.getvalue()
 
 

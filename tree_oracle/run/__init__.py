@@ -7,6 +7,7 @@ from tree_oracle.run.budget import Budget as Budget
 from tree_oracle.run.budget import profile_budget as profile_budget
 from tree_oracle.run.carry import Interrupted as Interrupted
 from tree_oracle.run.carry import carry_out as carry_out
+from tree_oracle.run.cases import keep_case as keep_case
 from tree_oracle.run.cases import load_case as load_case
 from tree_oracle.run.cases import replay as replay
 from tree_oracle.run.cases import save_cases as save_cases

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tree_oracle.checks import Check, choose
-from tree_oracle.record import Array, Case, CaseFile, Report, UsageError, read_case, write_file
+from tree_oracle.record import Array, Case, CaseFile, CheckResult, Finding, Report, UsageError, read_case, write_file
 from tree_oracle.run.battery import run_battery
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.subject import Subject
@@ -24,14 +24,19 @@ DEFAULT_DIRECTORY = Path(".tree-oracle") / "cases"
 
 def save_cases(report: Report, directory: Path = DEFAULT_DIRECTORY) -> list[Path]:
     """Write one case file per finding that holds a case; the same case is written once per check."""
-    paths = []
-    for result in report.results:
-        for finding in result.findings:
-            if finding.case is not None:
-                file = CaseFile(check=result.check, target=report.target, decoder=report.decoder, case=finding.case)
-                paths.append(directory / f"{result.check}-{finding.replay}.json")
-                write_file(paths[-1], file)
-    return paths
+    kept = [keep_case(r, f, report.target, report.decoder, directory) for r in report.results for f in r.findings]
+    return [path for path in kept if path is not None]
+
+
+def keep_case(
+    result: CheckResult, finding: Finding, target: str, decoder: str, directory: Path = DEFAULT_DIRECTORY
+) -> Path | None:
+    """Write the case file of one finding; None if it holds no case."""
+    if finding.case is None:
+        return None
+    path = directory / f"{result.check}-{finding.replay}.json"
+    write_file(path, CaseFile(check=result.check, target=target, decoder=decoder, case=finding.case))
+    return path
 
 
 def load_case(name: str, directory: Path = DEFAULT_DIRECTORY) -> CaseFile:
