@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from grounds import ground, result_of, with_methods
 
 from tree_oracle.checks import Scene, Stage
-from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS, TREES
+from tree_oracle.checks.scenes import MARKED, PAIRS, PROMPTS, ROUNDS, TIES, TREES
 from tree_oracle.cli import main
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import FAULTS
@@ -23,6 +23,7 @@ from tree_oracle.record import (
     Case,
     CaseFile,
     Continuation,
+    DraftData,
     EndReason,
     Finding,
     Grade,
@@ -47,7 +48,10 @@ from tree_oracle.target import Target
 class Formula:
     """A truth that is a formula: cases can be made for it without any model."""
 
-    grade, exact, vocab_size = Grade.EXACT, True, 61
+    grade, exact = Grade.EXACT, True
+
+    def __init__(self, vocab_size: int = 61) -> None:
+        self.vocab_size = vocab_size
 
     def greedy(self, prompt: Sequence[int], limits: Limits) -> Continuation:
         text = list(prompt)
@@ -225,6 +229,13 @@ def test_a_seed_explores_other_cases_and_repeats_them() -> None:
     assert all(list(cases[: len(listed)]) == listed for cases in (usual, first, other))
 
 
+@pytest.mark.parametrize("scene", [TREES, PAIRS, TIES, MARKED, ROUNDS, PROMPTS], ids=lambda scene: scene.name)
+def test_fresh_cases_exist_for_a_real_vocabulary(scene: Scene) -> None:
+    """What is drawn does not grow with the vocabulary, so fresh cases can be made for a target with thousands of tokens."""
+    listed = Stock(Stage(Formula(8_000)), cases=0).of(scene)
+    assert len(Stock(Stage(Formula(8_000)), cases=4, seed=0).of(scene)) > len(listed)
+
+
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     """The case files of a decoder that fails several checks on the same case."""
@@ -308,6 +319,10 @@ MISFITS: dict[str, tuple[CaseFile, str]] = {
     "a long prefix": (placed("HISTORY-01", prefix=(1,) * 5000), "the case has 5003 tokens and asks for 0; the context of"),
     "a long text": (placed("SEQUENCE-01", trees=(), limits=Limits(10**9)), "asks for 1000000000; the context of the target"),
     "less than nothing": (placed("SEQUENCE-01", trees=(), limits=Limits(-1)), "asks for -1"),
+    "a root without a law": (
+        placed("CONSTRUCT-01", trees=(), draft=DraftData((("11", "11"),))), "the case has root 2; its draft speaks of 2 tokens"
+    ),
+    "a law without sense": (placed("CONSTRUCT-01", trees=(), prefix=(1,), draft=DraftData((("1x",),))), "law '1x'; expected"),
     "rows of another tree": (placed("GREEDY-03", rows=Array.of(np.zeros((2, 61)))), r"expected numbers of shape \(3, 61\)"),
     "rows that are none": (placed("GREEDY-03", rows=HOLE), "or a NaN in it"),
     "rows without bytes": (placed("GREEDY-03", rows=Array("float32", (3, 61), b"")), "cannot have 0 bytes"),

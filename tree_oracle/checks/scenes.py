@@ -25,6 +25,10 @@ from tree_oracle.strategies import ScriptedTree, greedy_tables, prefixes, script
 _LENGTHS = (1, 2, 9)
 _ROUNDS = 3
 
+_DRAWN = (
+    60  # tokens whose order or scores are drawn: a real vocabulary would be more than Hypothesis can draw for one case
+)
+
 
 def spread_prefix(stage: Stage, length: int, salt: int) -> tuple[int, ...]:
     """A prefix of tokens all over the vocabulary, another one for every ``salt``."""
@@ -106,7 +110,8 @@ def _listed_ties(stage: Stage) -> list[Case]:
 
 def _drawn_ties(draw: st.DrawFn, stage: Stage) -> Case:
     tree = draw(any_shape(stage)).to_data()
-    return fed(tree, draw(greedy_tables(tree, vocab_size=stage.vocab_size)))
+    rows = draw(greedy_tables(tree, vocab_size=min(stage.vocab_size, _DRAWN)))
+    return fed(tree, np.pad(rows, ((0, 0), (0, stage.vocab_size - rows.shape[1]))))
 
 
 def _listed_marked(stage: Stage) -> list[Case]:
@@ -121,7 +126,8 @@ def _listed_marked(stage: Stage) -> list[Case]:
 def _drawn_marked(draw: st.DrawFn, stage: Stage) -> Case:
     shape = draw(any_shape(stage))
     tree = shape.to_data()
-    order = draw(st.permutations(range(stage.vocab_size)))
+    order = draw(st.permutations(range(min(stage.vocab_size, _DRAWN))))
+    order = [*order, *range(len(order), stage.vocab_size)]
     return fed(tree, marked_rows(marks(tree, shape.goal, order), stage.vocab_size))
 
 

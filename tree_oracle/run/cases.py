@@ -92,6 +92,8 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
         raise UsageError(
             f"the case has {len(tokens)} tokens and asks for {new}; the context of the target is {target.context_length}"
         )
+    if case.draft is not None and case.prefix[-1] >= case.draft.vocab_size:
+        raise UsageError(f"the case has root {case.prefix[-1]}; its draft speaks of {case.draft.vocab_size} tokens")
     if case.rows is not None:
         _refuse_rows(case.rows, (len(trees[0]), target.vocab_size))
 
