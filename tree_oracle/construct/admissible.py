@@ -21,16 +21,14 @@ Ties are equalities of float64 sums, taken from the root down. They mean somethi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from tree_oracle.construct.draft import Draft, Law, law_of
-from tree_oracle.construct.top import top
+from tree_oracle.construct.held import Held, held
+from tree_oracle.construct.laws import AnyDraft, Laws, histories_of
 from tree_oracle.record import UsageError
 from tree_oracle.tree import CandidateTree
 
@@ -47,32 +45,35 @@ _WORST: Key = (np.inf, 0)
 
 def paths_of(tree: CandidateTree) -> Paths:
     """The canonical form of a tree whose siblings are distinct: its paths without the root."""
-    paths: list[Path] = [()]
-    for token, parent in zip(tree.tokens.tolist()[1:], tree.parents.tolist()[1:], strict=True):
-        paths.append((*paths[parent], token))
-    return frozenset(paths[1:])
+    return frozenset(history[1:] for history in histories_of(tree)[1:])
 
 
-def admissible(policy: TreeSpark, draft: Draft, root: int, *, most: int = 1000) -> frozenset[Paths]:
+def admissible(policy: TreeSpark, draft: AnyDraft, root: int, *, most: int = 1000) -> frozenset[Paths]:
     """The canonical forms of all trees that the policy allows.
 
     Raises:
         UsageError: there are more than ``most`` of them, or as many pools.
     """
+    laws = Laws(draft)
     scores: dict[Path, float] = {(): 0.0}
     states: set[tuple[Paths, Paths]] = {(frozenset(), frozenset([()]))}  # pool and frontier
     for _ in range(policy.depth):
-        states = _few(most, (after for before in states for after in _level(policy, draft, root, before, scores)))
+        states = _few(most, (after for before in states for after in _level(policy, laws, root, before, scores)))
     trees = (kept for pool, _ in states for kept in _cuts(pool, lambda path: (-scores[path], len(path)), policy.budget))
     return frozenset(_few(most, map(frozenset, trees)))
 
 
-def admits(policy: TreeSpark, tree: CandidateTree, draft: Draft, root: int) -> bool:
-    """Whether ``tree`` is one of them."""
+def admits(policy: TreeSpark, tree: CandidateTree, draft: AnyDraft, root: int, *, shallower_first: bool = True) -> bool:
+    """Whether ``tree`` is one of them.
+
+    Without ``shallower_first`` the cut of the budget is by score alone, as in EAGLE: d(v) is no part of the key, and the
+    same two conditions decide which of the *closed* sets are admissible.
+    """
     paths = paths_of(tree)
     if tree.tokens[0] != root or not len(paths) == len(tree) - 1 <= policy.budget or tree.max_depth > policy.depth:
         return False
-    return _Membership(policy, tree, draft).holds
+    found = held(tree, Laws(draft), policy.branching)
+    return found is not None and _Membership(policy, tree, found, shallower_first).holds
 
 
 def _few(most: int, items: Iterable[Item]) -> set[Item]:
@@ -85,22 +86,20 @@ def _few(most: int, items: Iterable[Item]) -> set[Item]:
 
 
 def _level(
-    policy: TreeSpark, draft: Draft, root: int, state: tuple[Paths, Paths], scores: dict[Path, float]
+    policy: TreeSpark, laws: Laws, root: int, state: tuple[Paths, Paths], scores: dict[Path, float]
 ) -> Iterator[tuple[Paths, Paths]]:
     """What pool and frontier may be one level further down; the scores of new paths are noted."""
     pool, frontier = state
-    offers = [list(_offers(path, draft, root, policy.branching, scores)) for path in sorted(frontier)]
+    offers = [list(_offers(path, laws, root, policy.branching, scores)) for path in sorted(frontier)]
     for chosen in product(*offers):
         level = [path for children in chosen for path in children]
         for kept in _cuts(level, lambda path: -scores[path], policy.frontier):
             yield pool.union(level), frozenset(kept)
 
 
-def _offers(
-    path: Path, draft: Draft, root: int, branching: int, scores: dict[Path, float]
-) -> Iterator[tuple[Path, ...]]:
+def _offers(path: Path, laws: Laws, root: int, branching: int, scores: dict[Path, float]) -> Iterator[tuple[Path, ...]]:
     """Every set of children that a node may propose."""
-    law = law_of(draft, len(path) + 1, (root, *path)[-1])
+    law = laws.after((root, *path))
     possible = np.flatnonzero(law > -np.inf).tolist()
     scores |= {(*path, token): scores[path] + float(law[token]) for token in possible}
     for tokens in _cuts(possible, lambda token: -float(law[token]), branching):
@@ -121,56 +120,25 @@ def _cuts(items: Iterable[Item], key: Callable[[Item], object], count: int) -> I
 
 
 class _Membership:
-    """One tree, held against the two conditions."""
+    """One tree whose children are proposals of their parents, held against condition 2."""
 
-    def __init__(self, policy: TreeSpark, tree: CandidateTree, draft: Draft) -> None:
-        self._policy, self._tree, self._draft = policy, tree, draft
+    def __init__(self, policy: TreeSpark, tree: CandidateTree, found: Held, shallower_first: bool) -> None:
+        self._policy, self._tree, self._held = policy, tree, found
         self._depths = tree.depths.tolist()
-        self._laws: dict[tuple[int, int], tuple[Law, list[float]]] = {}
+        self._below = int(shallower_first)  # what one level more counts between equal scores
+        self._ranks = [self._below * depth for depth in self._depths]
+        keys = [(-score, rank) for score, rank in zip(found.scores, self._ranks, strict=True)]
+        self._cut = max(keys[1:]) if len(tree) - 1 == policy.budget else _WORST
 
     @property
     def holds(self) -> bool:
-        inner = [node for node in range(len(self._tree)) if self._tree.children(node)]
-        fit = all(self._omitted(node) is not None for node in inner)
-        return fit and all(self._has_frontier(depth) for depth in range(self._policy.depth))
-
-    @cached_property
-    def _scores(self) -> list[float]:
-        scores = [0.0]
-        for node, parent in enumerate(self._tree.parents.tolist()[1:], start=1):
-            law, _ = self._law(parent)
-            scores.append(scores[parent] + float(law[self._tree.tokens[node]]))
-        return scores
-
-    @cached_property
-    def _cut(self) -> Key:
-        keys = [(-score, depth) for score, depth in zip(self._scores, self._depths, strict=True)]
-        return max(keys[1:]) if len(keys) - 1 == self._policy.budget else _WORST
-
-    def _law(self, node: int) -> tuple[Law, list[float]]:
-        """The law below a node, and the log-probabilities that its proposals have under any resolution."""
-        asked = (self._depths[node] + 1, int(self._tree.tokens[node]))
-        if asked not in self._laws:
-            law = law_of(self._draft, *asked)
-            self._laws[asked] = law, law[top(law, self._policy.branching)].tolist()
-        return self._laws[asked]
-
-    def _omitted(self, node: int) -> list[float] | None:
-        """Log-probabilities of the proposals that are no children of the node; None if a child is no proposal."""
-        law, proposed = self._law(node)
-        tokens = self._tree.tokens[list(self._tree.children(node))]
-        if (tokens >= len(law)).any():
-            return None
-        left = Counter(proposed)
-        left.subtract(law[tokens].tolist())
-        return None if min(left.values(), default=0) < 0 else list(left.elements())
+        return all(self._has_frontier(depth) for depth in range(self._policy.depth))
 
     def _may_propose(self, node: int) -> bool:
         """Whether the tree has room for nothing that the node proposes and the tree lacks."""
-        omitted = self._omitted(node)
-        if not omitted:
-            return omitted is not None
-        return (-(self._scores[node] + max(omitted)), self._depths[node] + 1) >= self._cut
+        omitted = self._held.omitted[node]
+        key = (-(self._held.scores[node] + max(omitted, default=-np.inf)), self._ranks[node] + self._below)
+        return not omitted or key >= self._cut
 
     def _has_frontier(self, depth: int) -> bool:
         """Condition 2 for one level. The root is the whole frontier of its own."""
@@ -186,12 +154,12 @@ class _Membership:
 
     def _all_fit(self, inner: list[int], level: list[int], size: int) -> bool:
         """Whether nodes with children find room: all that score better than the worst of them are in before it."""
-        scores = self._scores
+        scores = self._held.scores
         worst = min((scores[node] for node in inner), default=np.inf)
         return sum(scores[node] > worst or (scores[node] == worst and node in inner) for node in level) <= size
 
     def _none_needed(self, barred: list[int], level: list[int], size: int) -> bool:
         """Whether the others of at least the barred nodes' best score fill the frontier without them."""
-        scores = self._scores
+        scores = self._held.scores
         best = max((scores[node] for node in barred), default=None)
         return best is None or sum(scores[node] >= best and node not in barred for node in level) >= size

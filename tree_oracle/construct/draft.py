@@ -63,10 +63,18 @@ class MarkovDraft:
             UsageError: the draft has no such depth or no such token.
             InvalidDraft: no token has a finite logit.
         """
+        return _log_softmax(self.logits(depth, parent_token))
+
+    def logits(self, depth: int, parent_token: int) -> Float[np.ndarray, " vocab"]:
+        """z of Eq. 1, float64.
+
+        Raises:
+            UsageError: the draft has no such depth or no such token.
+        """
         _in_range("depth", depth, 1, len(self.unary))
         _in_range("parent_token", parent_token, 0, len(self.embedding) - 1)
         pull = self.projection @ self.embedding[parent_token]
-        return _log_softmax(self.unary[depth - 1].astype(np.float64) + pull)
+        return np.asarray(self.unary[depth - 1].astype(np.float64) + pull)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,23 +120,6 @@ class TableDraft:
         _in_range("parent_token", parent_token, 0, self.vocab_size - 1)
         law: Law = self.laws[min(depth, len(self.laws)) - 1, parent_token].copy()
         return law
-
-
-def law_of(draft: Draft, depth: int, parent_token: int) -> Law:
-    """A draft's law, widened to float64 and checked.
-
-    Raises:
-        InvalidDraft: not one log-probability per token, NaN, or above 0.
-    """
-    law = np.asarray(draft.log_probs(depth, parent_token))
-    place = f"the law at depth {depth} after token {parent_token}"
-    if law.ndim != 1 or law.dtype.kind != "f" or not len(law):
-        raise InvalidDraft(f"{place} has shape {law.shape} and dtype {law.dtype}; expected one float per token")
-    wrong = ~(law <= 0)
-    if wrong.any():
-        token = int(wrong.argmax())
-        raise InvalidDraft(f"{place} gives token {token} log-probability {law[token]}; expected at most 0")
-    return law.astype(np.float64)
 
 
 def _log_softmax(logits: Law) -> Law:

@@ -17,7 +17,9 @@ class Built:
     """A tree in packed order with the log-probability of its edges, and what it was chosen by."""
 
     tree: CandidateTree
-    scores: Float[np.ndarray, " n"]  # sum of the log-probabilities of a node's path; 0 for the root
+    scores: Float[
+        np.ndarray, " n"
+    ]  # sums of log-probabilities along the path, by the draft unless the policy says else
     pool_size: int  # candidates that the tree was chosen from, the root not counted
 
 

@@ -22,9 +22,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tree_oracle.construct.admissible import admits
-from tree_oracle.construct.draft import Draft, law_of
+from tree_oracle.construct.laws import AnyDraft, Laws
 from tree_oracle.construct.policy import Built
-from tree_oracle.construct.top import top
+from tree_oracle.construct.published import Published
+from tree_oracle.construct.sapling import Sapling
+from tree_oracle.record import DraftLaw
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.values import frozen, whole_number
 
@@ -63,7 +65,7 @@ class TreeSpark:
             total += level
         return total
 
-    def build(self, draft: Draft, root: int) -> Built:
+    def build(self, draft: AnyDraft, root: int) -> Built:
         """The packed tree below a root that holds token ``root``.
 
         Raises:
@@ -75,22 +77,28 @@ class TreeSpark:
         tree, kept = packed.keep(range(min(self.budget + 1, len(order))))
         return Built(tree, frozen(pool.scores[order][kept]), pool_size=len(order) - 1)
 
-    def admits(self, tree: CandidateTree, draft: Draft, root: int) -> bool:
+    def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
         """Whether some way to resolve the ties gives this tree; see ``tree_oracle.construct.admissible``."""
         return admits(self, tree, draft, root)
 
-    def pool(self, draft: Draft, root: int) -> Pool:
+    def pool(self, draft: AnyDraft, root: int) -> Pool:
         """All candidates, from which packing chooses.
 
         Raises:
             InvalidDraft: a law of the draft is none.
         """
-        growth = _Growth(draft, root)
-        proposing = [0]
-        for depth in range(1, self.depth + 1):
-            level = [child for node in proposing for child in growth.expand(node, depth, self.branching)]
-            proposing = growth.best(level, self.frontier)
-        return growth.pool()
+        laws, growing, proposing = Laws(draft), Sapling(root), [0]
+        for _ in range(self.depth):
+            level = [child for node in proposing for child in growing.branch(node, laws, self.branching)]
+            # Sorting is stable, so of equal scores the first created is cut last.
+            proposing = sorted(sorted(level, key=lambda node: -growing.scores[node])[: self.frontier])
+        return Pool(growing.tree(), frozen(np.array(growing.scores)))
+
+
+def best_of(pool: Pool, budget: int) -> Built:
+    """The first ``budget`` of the packed order, stored in creation order: how EAGLE and its heirs lay trees out."""
+    tree, kept = pool.tree.keep(packed_order(pool)[: budget + 1].tolist())
+    return Built(tree, frozen(pool.scores[kept]), pool_size=len(pool.scores) - 1)
 
 
 def packed_order(pool: Pool) -> Int[np.ndarray, " n"]:
@@ -98,38 +106,13 @@ def packed_order(pool: Pool) -> Int[np.ndarray, " n"]:
     return np.lexsort((np.arange(len(pool.scores)), pool.tree.depths, -pool.scores))
 
 
-class _Growth:
-    """A pool that is still growing, in creation order."""
-
-    def __init__(self, draft: Draft, root: int) -> None:
-        self._draft = draft
-        self._tokens, self._parents = [root], [-1]
-        self._edges, self._scores = [0.0], [0.0]
-        self._proposed: dict[tuple[int, int], list[tuple[int, float]]] = {}  # by depth and parent token
-
-    def expand(self, node: int, depth: int, branching: int) -> range:
-        """Add the children of ``node``, and say where they are."""
-        first = len(self._tokens)
-        for token, edge in self._proposals(depth, self._tokens[node], branching):
-            self._tokens.append(token)
-            self._parents.append(node)
-            self._edges.append(edge)
-            self._scores.append(self._scores[node] + edge)
-        return range(first, len(self._tokens))
-
-    def best(self, level: list[int], count: int) -> list[int]:
-        """The best nodes of a level by score, earlier ones first among equals; in creation order."""
-        return sorted(sorted(level, key=lambda node: -self._scores[node])[:count])
-
-    def pool(self) -> Pool:
-        tree = CandidateTree(self._tokens, self._parents, self._edges)
-        return Pool(tree, frozen(np.array(self._scores)))
-
-    def _proposals(self, depth: int, parent_token: int, branching: int) -> list[tuple[int, float]]:
-        # Asked once: nodes of equal token and depth get the same bits, and a large vocabulary is gone through less often.
-        asked = (depth, parent_token)
-        if asked not in self._proposed:
-            law = law_of(self._draft, depth, parent_token)
-            tokens = top(law, branching)
-            self._proposed[asked] = list(zip(tokens.tolist(), law[tokens].tolist(), strict=True))
-        return self._proposed[asked]
+PUBLISHED = Published(
+    name="treespark",
+    title="TreeSpark: learning to draft the trees you verify",
+    source="the paper of that name whose base is DeepSpec; systems.md section 1",
+    budget="N counts no root; B levels below the root",
+    law=DraftLaw.DETERMINISTIC,
+    scope="DSpark drafts with k = 4, B = 7, N = 32 on Ascend, greedy targets; stochastic sampling was not evaluated",
+    closed_under_ties=True,
+    make=TreeSpark,
+)

@@ -1,0 +1,87 @@
+"""CaDDTree: DDTree that ends where one more node costs more time than it brings (arXiv 2606.01813; systems.md section 2).
+
+    theta(n) = (1 + sum of q over the first n nodes) / (C_d + C_v(n))        expected tokens for each unit of time
+
+Nodes are taken as in DDTree, and the tree ends before a node that would not raise theta: theta(n + 1) <= theta(n). Where C_v
+is convex theta has one hill, so the first stop is at its top. How equal scores are resolved cannot move the end: theta sees
+the values alone.
+
+Budget: the authors' n counts no root, as ours. C_d and C_v are measured on the machine (theirs by convex regression for the
+context length at hand); the default costs only illustrate the shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tree_oracle.construct.best_first import BestFirst
+from tree_oracle.construct.laws import AnyDraft
+from tree_oracle.construct.policy import Built
+from tree_oracle.construct.published import Published
+from tree_oracle.record import DraftLaw, UsageError
+from tree_oracle.tree import CandidateTree
+from tree_oracle.tree.values import whole_number
+
+
+def linear_cost(nodes: int) -> float:
+    """An illustration: a pass over the root alone takes 1, and 64 nodes more take as long again."""
+    return 1 + nodes / 64
+
+
+@dataclass(frozen=True, slots=True)
+class CaDDTree:
+    """The policy. Costs are in one unit of time of any size.
+
+    Raises:
+        UsageError: a bound is no integer of at least 1, or the draft's cost is below 0.
+    """
+
+    budget: int = 256
+    depth: int = 15  # a block of 16
+    draft_cost: float = 0.25  # C_d
+    verify_cost: Callable[[int], float] = linear_cost  # C_v of the number of nodes without the root
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "depth"):
+            whole_number(name, getattr(self, name), at_least=1)
+        if not 0 <= self.draft_cost < float("inf"):
+            raise UsageError(f"draft_cost is {self.draft_cost}; expected a finite time of at least 0")
+
+    def build(self, draft: AnyDraft, root: int) -> Built:
+        """The tree in the order in which its nodes were taken.
+
+        Raises:
+            InvalidDraft: a law of the draft is none.
+            UsageError: ``verify_cost`` gives no positive time.
+        """
+        return self._rule.build(draft, root)
+
+    def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
+        """Whether the tree is one that DDTree allows at this size, and is as large as the rule asks."""
+        return self._rule.admits(tree, draft, root)
+
+    @property
+    def _rule(self) -> BestFirst:
+        return BestFirst(self.budget, self.depth, branching=self.budget, stop=self._no_gain)
+
+    def _no_gain(self, taken: int, mass: float, probability: float) -> bool:
+        return (1 + mass + probability) / self._cost(taken + 1) <= (1 + mass) / self._cost(taken)
+
+    def _cost(self, nodes: int) -> float:
+        cost = self.verify_cost(nodes)
+        if not 0 < cost < float("inf"):
+            raise UsageError(f"verify_cost({nodes}) is {cost}; expected a finite time above 0")
+        return self.draft_cost + cost
+
+
+PUBLISHED = Published(
+    name="caddtree",
+    title="CaDDTree: DDTree with a cost-aware end",
+    source="arXiv 2606.01813; ZhangShuai1230/CaDDTree, caddtree.py and cost_model.py",
+    budget="n counts no root; a block of b gives b - 1 levels",
+    law=DraftLaw.DETERMINISTIC,
+    scope="DFlash drafts, batch of one, costs fitted on one device",
+    closed_under_ties=True,
+    make=CaDDTree,
+)

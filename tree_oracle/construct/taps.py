@@ -1,0 +1,139 @@
+"""TAPS: a scorer selects from a pool (arXiv 2606.00487; known from its abstract and second-hand notes, systems.md section 2).
+
+    reach(v)   = product along the path of P(child accepted | parent reached), as the scorer estimates it
+    utility(v) = reach(v) / cost(depth of v)
+
+The pool is the N_pool most probable prefixes under the draft, at most K children to a node. Candidates come by descending
+utility; each is taken together with those of its ancestors that are missing. One that no longer fits the budget with its
+ancestors is passed over; the first below the threshold ends the tree. The published tie rule is unknown. Here the shallower
+comes first, then the one that stands earlier in the pool; ``admits`` allows any order of equal utilities, over the pool that
+the reference drafts. Ancestors come along, so the tree is prefix closed whatever the ties.
+
+Budget: ours, N_max without the root; theirs is not public, and the default sizes only illustrate the rule. Stored as in the
+pool; scores are sums of log P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from tree_oracle.construct.admissible import Paths, paths_of
+from tree_oracle.construct.best_first import BestFirst
+from tree_oracle.construct.draft import Law
+from tree_oracle.construct.laws import AnyDraft, History, Laws, histories_of
+from tree_oracle.construct.policy import Built
+from tree_oracle.construct.published import Published
+from tree_oracle.record import DraftLaw, UsageError
+from tree_oracle.tree import CandidateTree
+from tree_oracle.tree.values import frozen, whole_number
+
+# From a node's history, its children in the pool and the whole law below it to one chance for each child.
+Scorer: TypeAlias = Callable[[History, Int[np.ndarray, " m"], Law], Float[np.ndarray, " m"]]
+
+
+def draft_probability(history: History, tokens: Int[np.ndarray, " m"], law: Law) -> Float[np.ndarray, " m"]:
+    """The draft's own probabilities: with equal costs this makes TAPS DDTree."""
+    return np.asarray(np.exp(law[tokens]))
+
+
+def equal_cost(depth: int) -> float:
+    """Every depth costs the same."""
+    return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """The policy.
+
+    Raises:
+        UsageError: a bound is no integer of at least 1, or the threshold is below 0.
+    """
+
+    scorer: Scorer = draft_probability
+    budget: int = 64  # N_max
+    pool: int = 256  # N_pool
+    branching: int = 16  # K
+    depth: int = 15  # a block of 16
+    cost: Callable[[int], float] = equal_cost
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "pool", "branching", "depth"):
+            whole_number(name, getattr(self, name), at_least=1)
+        if not self.threshold >= 0:
+            raise UsageError(f"threshold is {self.threshold}; expected a utility of at least 0")
+
+    def build(self, draft: AnyDraft, root: int) -> Built:
+        """The tree in the order of the pool.
+
+        Raises:
+            InvalidDraft: a law of the draft is none.
+            UsageError: the scorer gives no probabilities, or the cost is not above 0.
+        """
+        return self._selected(draft, root, favoured=frozenset())
+
+    def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
+        """Whether some order of equal utilities gives this tree.
+
+        If any does, the one that puts the tree's own nodes first does: they fit together, and what did not fit before them
+        does not fit after.
+        """
+        paths = paths_of(tree)
+        if tree.tokens[0] != root or len(paths) != len(tree) - 1:
+            return False
+        return paths_of(self._selected(draft, root, favoured=paths).tree) == paths
+
+    def _selected(self, draft: AnyDraft, root: int, favoured: Paths) -> Built:
+        pool = BestFirst(self.pool, self.depth, self.branching).build(draft, root).tree
+        histories = histories_of(pool)
+        reach = self._reach(pool, histories, Laws(draft))
+        utility = np.exp(reach) / np.array([1.0, *(self._cost(depth) for depth in pool.depths[1:].tolist())])
+        other = np.array([history[1:] not in favoured for history in histories])
+        order = np.lexsort((np.arange(len(pool)), pool.depths, other, -utility))
+        kept = {0}
+        for node in order[order > 0].tolist():
+            if utility[node] < self.threshold:
+                break
+            missing = set(pool.path(node)) - kept
+            if len(kept) + len(missing) <= self.budget + 1:
+                kept |= missing
+        tree, slots = pool.keep(kept)
+        return Built(tree, frozen(reach[slots]), pool_size=len(pool) - 1)
+
+    def _reach(self, pool: CandidateTree, histories: list[History], laws: Laws) -> Float[np.ndarray, " n"]:
+        """Log reach of each node."""
+        reach = np.zeros(len(pool))
+        for node, history in enumerate(histories):
+            children = list(pool.children(node))
+            if children:
+                chances = np.asarray(self.scorer(history, pool.tokens[children], laws.after(history)), dtype=np.float64)
+                if chances.shape != (len(children),) or not ((chances >= 0) & (chances <= 1)).all():
+                    raise UsageError(
+                        f"the scorer after {history} gives {chances}; expected {len(children)} probabilities"
+                    )
+                with np.errstate(divide="ignore"):
+                    reach[children] = reach[node] + np.log(chances)
+        return reach
+
+    def _cost(self, depth: int) -> float:
+        cost = self.cost(depth)
+        if not 0 < cost < float("inf"):
+            raise UsageError(f"cost({depth}) is {cost}; expected a finite cost above 0")
+        return cost
+
+
+PUBLISHED = Published(
+    name="taps",
+    title="TAPS: scorer-driven selection from a pool",
+    source="arXiv 2606.00487; abstract and second-hand notes, no program found",
+    budget="not public; here N_max counts no root",
+    law=DraftLaw.DETERMINISTIC,
+    scope="DFlash pools, claimed lossless by sample matching",
+    closed_under_ties=True,
+    make=Taps,
+)
