@@ -22,15 +22,15 @@ from tree_oracle.tree import Layout, lay_out
 
 
 @cache
-def ground() -> tuple[SequentialTruth, Stock]:
-    """One truth and one stock of listed cases for all decoders of this file."""
-    truth = SequentialTruth(load_target("exact"))
+def ground(target: str = "exact") -> tuple[SequentialTruth, Stock]:
+    """One truth and one stock of listed cases for all decoders that are tried on a target."""
+    truth = SequentialTruth(load_target(target))
     return truth, Stock(Stage(truth), cases=0)
 
 
-def result_of(factory: Callable[..., Any], check: str) -> CheckResult:
-    truth, stock = ground()
-    battery = Battery(make_subject(factory, "exact", truth=truth), Budget(cases=0, shrink_runs=0), stock)
+def result_of(factory: Callable[..., Any], check: str, target: str = "exact") -> CheckResult:
+    truth, stock = ground(target)
+    battery = Battery(make_subject(factory, target, truth=truth), Budget(cases=0, shrink_runs=0), stock)
     return battery.run(CHECKS[check])
 
 
@@ -45,7 +45,8 @@ def causes(finding: Finding) -> list[str]:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_among_the_causes_and_no_other_is_called_certain(name: str) -> None:
     """Through every seam that sees a planted fault, the fault is named, and if a cause is certain it is this one."""
-    result = result_of(FAULTS[name].decoder, FAULTS[name].check)
+    fault = FAULTS[name]
+    result = result_of(fault.decoder, fault.check, fault.target)
     assert result.status is Status.FAILED
     for finding in result.findings:
         assert name in causes(finding)

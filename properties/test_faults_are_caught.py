@@ -27,7 +27,7 @@ def of_check(found: Ground, check: str) -> list[Case]:
 def test_a_fault_is_caught_by_the_check_that_must_catch_it(name: str) -> None:
     """The named check fails within 50 listed cases, with a sentence, what was expected, and a case to see it again."""
     fault = FAULTS[name]
-    report = ground().report(fault.decoder, fault.check, budget=QUICK)
+    report = ground(fault.target).report(fault.decoder, fault.check, budget=QUICK)
     (result,) = report.results
     assert result.status is Status.FAILED
     assert result.failed_at is not None
@@ -44,7 +44,8 @@ def test_a_fault_is_caught_by_the_check_that_must_catch_it(name: str) -> None:
 @pytest.mark.parametrize("number", range(len(FAULTS)), ids=list(FAULTS))
 def test_a_harmless_twin_passes_every_check(number: int) -> None:
     """The same detour through the code without the fault is held against nobody, by any check."""
-    found, fault = ground(), list(FAULTS.values())[number]
+    fault = list(FAULTS.values())[number]
+    found = ground(fault.target)
     cases = [*listed(found, SHARE, number % SHARE), *of_check(found, fault.check)]
     report = run_battery(found.subject(fault.harmless), choose(), QUICK, cases=cases, stock=found.stock)
     assert set(statuses(report).values()) <= {Status.PASSED, Status.NOT_APPLICABLE}, sentences(report)

@@ -15,8 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tree_oracle.masked import additive_mask, refuse_unsupported, tree_pass
-from tree_oracle.record import Unsupported
+from tree_oracle.masked import additive_mask, tree_pass
 from tree_oracle.strategies import candidate_trees, prefixes, topological_orders
 from tree_oracle.target import SequentialTruth, layer_tensors, load_target, prefill
 from tree_oracle.tree import CandidateTree
@@ -127,16 +126,3 @@ def test_the_mask_has_the_one_form_that_every_kernel_reads_right(dtype: str) -> 
     low = torch.finfo(model.dtype).min
     assert mask.dtype == model.dtype
     assert mask.tolist() == [[[[0.0, low], [0.0, 0.0]]]]
-
-
-@pytest.mark.parametrize(
-    ("layers", "message"),
-    [("full+sliding,window=8", "layer 1 is 'sliding_attention'"), ("chunked+full,chunk=4", "layer 0 is 'chunked_att")],
-)
-def test_an_exact_model_with_windows_is_refused(layers: str, message: str) -> None:
-    """One mask for every layer would look outside a window, silently: such a model is refused, with the layer."""
-    model = load_target(f"exact:layers={layers}").model
-    with pytest.raises(Unsupported, match=message):
-        refuse_unsupported(model)
-    with pytest.raises(Unsupported, match=message):
-        masked(model, (1, 2), CandidateTree([2], [-1]))

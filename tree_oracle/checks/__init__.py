@@ -8,6 +8,8 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
     greedy,
     history,
     metric,
+    move,
+    move_states,
     position,
     sequence,
     stop,

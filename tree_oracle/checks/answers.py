@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from tree_oracle.decoder.caches import Pool
 from tree_oracle.record import AdapterError, Array, DecoderError, FileError, LayerRows
 
 # Additive masks hold 0 where a row attends; anything at or below this is a "no". Real masks use -10000, finfo.min or -inf.
@@ -133,6 +134,26 @@ def tree(answer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(found.tolist()), tuple(integers(parents, "parents", len(found)).tolist())
 
 
+def moved(answer: Any, pools: Sequence[Pool]) -> tuple[tuple[Array, ...], int | None, tuple[int, ...] | None]:
+    """What a move left: every pool, entry x element, then the rows of the request and its block table if they are told.
+
+    The answer is None, the number of rows, or an object or mapping with any of ``length``, ``pages`` and ``pools``; without
+    ``pools`` those that were handed over are taken to have been changed in place.
+    """
+    length = answer if isinstance(answer, int | np.integer) else _field(answer, "length")
+    pages, given = _field(answer, "pages"), _field(answer, "pools")
+    if answer is not None and length is None and pages is None and given is None:
+        raise AdapterError(f"move answered {short(answer)}; expected None, a length, or any of length, pages and pools")
+    if given is not None:
+        arrays = entries(
+            given, "pools", f"{len(pools)} arrays, in the order in which they were handed over", len(pools)
+        )
+        pools = [_answered(value, pool) for value, pool in zip(arrays, pools, strict=True)]
+    held = tuple(Array.of(pool.read().astype(np.int32)) for pool in pools)
+    table = None if pages is None else tuple(integers(pages, "pages").tolist())
+    return held, None if length is None else int(integers([length], "length")[0]), table
+
+
 def layers(value: Any, what: str) -> tuple[LayerRows, ...]:
     """One request's cache: per layer keys and values, heads x rows x width."""
     shown = entries(value, what, "one (keys, values) per layer")
@@ -170,6 +191,19 @@ def _plain(value: Any, what: str) -> Any:
     if hasattr(value, "__getitem__") and not isinstance(value, str | bytes | range) and not hasattr(value, "__array__"):
         raise AdapterError(f"{what} holds {short(value)}; expected numbers")
     return value
+
+
+def _answered(value: Any, pool: Pool) -> Pool:
+    """A pool that was handed back; one that is kept in floating point holds the same whole numbers."""
+    what = f"the {pool.part} of layer {pool.layer}"
+    found = array(value, what)
+    if found.shape != pool.data.shape:
+        raise AdapterError(f"{what} have shape {found.shape}; expected {pool.data.shape}, as they were handed over")
+    with np.errstate(invalid="ignore"):
+        whole = (found == np.round(found)) & (np.abs(found) < 2**31)
+    found = np.where(whole, found, -1)  # -1 is nobody's tag
+    kind = np.uint8 if pool.packed else np.int32
+    return Pool(pool.layer, pool.part, np.ascontiguousarray(found.astype(kind)), pool.packed)
 
 
 def _layer(entry: Any, what: str) -> LayerRows:

@@ -16,10 +16,22 @@ import numpy as np
 from tree_oracle.checks import answers
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.read_round import read_round
+from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.construct import TableDraft
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
-from tree_oracle.record import AdapterError, Array, Case, DecoderError, EndReason, Limits, Round, TreeData, UsageError
+from tree_oracle.record import (
+    AdapterError,
+    Array,
+    Case,
+    DecoderError,
+    EndReason,
+    Limits,
+    Round,
+    TreeData,
+    Unsupported,
+    UsageError,
+)
 from tree_oracle.tree import CandidateTree
 
 Drive = Callable[[Any, Case, int], tuple[Round, ...]]
@@ -75,6 +87,17 @@ def _scored(decoder: Any, prefix: tuple[int, ...], tree: TreeData, vocab_size: i
     answer = _ask(decoder, "tree_logits", list(prefix), CandidateTree.from_data(tree))
     found = protect("tree_logits", lambda: answers.rows(answer, "tree_logits", len(tree.tokens), vocab_size))
     return _known(prefix, tree, rows=Array.of(found))
+
+
+def _move(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    if case.move is None:
+        raise UsageError("a case for move says of nothing that it is to be moved")
+    refuse_misfit(case.move)
+    pools = tagged(case.move)  # they are handed over to be changed, so they are no input that must stay as it is
+    given = [list(case.move.accepted), list(case.move.slots), table_of(case.move)]
+    answer = call("move", lambda *arguments: decoder.move(*arguments, pools), *given)
+    held, length, pages = protect("move", lambda: answers.moved(answer, pools))
+    return (Round(emitted=(), accepted=case.move.accepted, pools=held, length=length, pages=pages),)
 
 
 def _accept(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
@@ -145,7 +168,10 @@ def _with_cache(session: Any, round_: Round) -> Round:
     shows = protect("cache", lambda: callable(getattr(session, "cache", None)))
     if round_.cache is not None or not shows:
         return round_
-    answer = _ask(session, "cache")
+    try:
+        answer = _ask(session, "cache")
+    except Unsupported:  # a cache that cannot be cut to one request's rows shows nothing; the round is still a round
+        return round_
     (entry,) = protect("cache", lambda: answers.sequence(answer, "cache", 1))
     held = protect("cache", lambda: answers.layers(entry, "cache"))
     return _replace(round_, cache=held)
@@ -211,6 +237,7 @@ _DRIVES: dict[Seam, Drive] = {
     Seam.LAY_OUT: _lay_out,
     Seam.TREE_LOGITS: _tree_logits,
     Seam.ACCEPT: _accept,
+    Seam.MOVE: _move,
     Seam.SESSION: _session,
     Seam.GENERATE: _generate,
 }

@@ -61,6 +61,7 @@ class Scene:
     fed: bool = False  # whether it holds made-up rows
     limited: bool = False  # whether it holds limits
     drafted: bool = False  # whether it holds a draft
+    moved: bool = False  # whether it holds a move
     drawn: Drawn | None = (
         None  # what ``generated`` composes, if its draws do not depend on the target and can be frozen
     )
@@ -72,4 +73,5 @@ class Scene:
             and self.fed == (case.rows is not None)
             and self.limited == (case.limits is not None)
             and self.drafted == (case.draft is not None)
+            and self.moved == (case.move is not None)
         )

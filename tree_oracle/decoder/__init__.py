@@ -8,10 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tree_oracle._lazy import lazy_names
+from tree_oracle.decoder.caches import BlockTable as BlockTable
+from tree_oracle.decoder.caches import Moved as Moved
+from tree_oracle.decoder.caches import Part as Part
+from tree_oracle.decoder.caches import Pool as Pool
 from tree_oracle.decoder.seams import Accepts as Accepts
 from tree_oracle.decoder.seams import BuildsTrees as BuildsTrees
 from tree_oracle.decoder.seams import Generates as Generates
 from tree_oracle.decoder.seams import LaysOut as LaysOut
+from tree_oracle.decoder.seams import Moves as Moves
 from tree_oracle.decoder.seams import Opens as Opens
 from tree_oracle.decoder.seams import ScoresTrees as ScoresTrees
 from tree_oracle.decoder.seams import Seam as Seam

@@ -6,7 +6,7 @@ Each part is a plain function, so that a fault shows through every seam that use
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from transformers import DynamicCache, PreTrainedModel
 
 from tree_oracle.construct import Draft, TreeSpark
+from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
 from tree_oracle.decoder.scores import path_scores
 from tree_oracle.decoder.stop import cut
@@ -44,6 +45,8 @@ Kept = Int[np.ndarray, " kept"]
 Keep = Callable[[CandidateTree, Decision, int], Kept]
 # (cache, cached rows before the round, nodes to keep): afterwards the cache holds those rows and no others.
 Commit = Callable[[DynamicCache, int, Kept], None]
+# (accepted nodes, pool row per node, block table, pools): afterwards the pools hold the path behind the request's rows.
+Move = Callable[[Sequence[int], Sequence[int], BlockTable, Sequence[Pool]], Moved]
 # (tokens committed so far, tokens emitted so far, tokens of this round, limits): what is emitted, and whether it ends.
 Stop = Callable[[int, int, tuple[int, ...], Limits], tuple[tuple[int, ...], EndReason | None]]
 
@@ -80,4 +83,5 @@ class Parts:
     score: Scorer = field(default=path_scores)
     keep: Keep = field(default=path_to_keep)
     commit: Commit = field(default=keep_path)
+    move: Move = field(default=move)
     stop: Stop = field(default=cut)

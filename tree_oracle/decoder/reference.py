@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tree_oracle import construct
+from tree_oracle.decoder.caches import BlockTable, Moved, Pool
 from tree_oracle.decoder.draft import HalfRightDraft
 from tree_oracle.decoder.parts import Parts, Rows
 from tree_oracle.decoder.session import ReferenceSession, Request
@@ -56,6 +57,12 @@ class ReferenceDecoder:
         """The nodes followed and the bonus token."""
         decision = self.parts.walk(tree, np.asarray(rows))
         return decision.accepted, decision.bonus
+
+    def move(
+        self, accepted: Sequence[int], slots: Sequence[int], block_table: BlockTable, pools: Sequence[Pool]
+    ) -> Moved:
+        """The commit of one round in shared pools, which are changed in place."""
+        return self.parts.move(accepted, slots, block_table, pools)
 
     def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> ReferenceSession:
         """Start a session."""

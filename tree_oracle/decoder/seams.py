@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from tree_oracle.construct import Draft
+from tree_oracle.decoder.caches import BlockTable, Pool
 from tree_oracle.record import Limits, Round
 from tree_oracle.tree import CandidateTree
 
@@ -29,6 +30,7 @@ class Seam(StrEnum):
     LAY_OUT = "lay_out"
     TREE_LOGITS = "tree_logits"
     ACCEPT = "accept"
+    MOVE = "move"
     SESSION = "open"
     GENERATE = "generate"
     TAP = "tap"
@@ -74,6 +76,22 @@ class Accepts(Protocol):
 
     def accept(self, tree: CandidateTree, rows: Any) -> Answer:
         """``(accepted, bonus)``: the nodes followed, root excluded, and the token emitted where the path ends."""
+        ...
+
+
+class Moves(Protocol):
+    """Keeps the rows of the accepted path in pools that several requests share. Needs no model."""
+
+    def move(
+        self, accepted: Sequence[int], slots: Sequence[int], block_table: BlockTable, pools: Sequence[Pool]
+    ) -> Answer:
+        """Make the rows of the root and of ``accepted`` the next rows of the request, in every pool.
+
+        Node v was written to the pool row ``slots[v]``. The pools hold made-up integers and are there to be changed in place;
+        a move that works on copies, on a device for instance, answers ``pools``, in the same order. The answer is the number
+        of rows that the request then holds, or an object or mapping with any of ``length``, ``pages`` (its block table, where
+        that has changed) and ``pools``; None tells nothing.
+        """
         ...
 
 

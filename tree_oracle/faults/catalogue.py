@@ -12,7 +12,10 @@ from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
 from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.fault import Fault
+from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
+from tree_oracle.faults.state_faults import STATE_FAULTS
+from tree_oracle.faults.window_faults import WINDOW_FAULTS
 from tree_oracle.record import UsageError
 
 _CATALOGUE = (
@@ -216,6 +219,9 @@ _CATALOGUE = (
         Parts(keep=keeps.up_from_the_last),
     ),
     *ROUND_FAULTS,
+    *WINDOW_FAULTS,
+    *MOVE_FAULTS,
+    *STATE_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = {fault.name: fault for fault in _CATALOGUE}

@@ -25,6 +25,7 @@ class Fault:
     parts: Parts
     twin_sentence: str
     twin: Parts
+    target: str = "exact"  # one that can show it: some need a layer or a setting that others lack
 
     @property
     def family(self) -> str:

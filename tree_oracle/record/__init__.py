@@ -4,6 +4,7 @@ from tree_oracle.record.array import Array as Array
 from tree_oracle.record.case import Case as Case
 from tree_oracle.record.case import CaseFile as CaseFile
 from tree_oracle.record.case import DraftData as DraftData
+from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import TreeData as TreeData
 from tree_oracle.record.case import case_id as case_id
 from tree_oracle.record.errors import AdapterError as AdapterError

@@ -40,6 +40,29 @@ class DraftData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return len(self.laws[0][0]) if self.laws and self.laws[0] else 0
 
 
+class MoveData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One commit in pools of cache rows that several requests share, as plain data.
+
+    A pool row is ``page * page_size + offset``. Row r of a request is in the page ``pages[r // page_size]`` of its block
+    table, at offset ``r % page_size``. What no table and no slot lies in is free.
+    """
+
+    page_size: int
+    pool_pages: int  # how many pages the pools have
+    pages: tuple[int, ...]  # block table of the request that commits
+    length: int  # rows that it held before the round
+    slots: tuple[int, ...]  # per node, root first, the pool row that the target pass wrote
+    accepted: tuple[int, ...] = ()  # nodes followed, in path order, root excluded
+    others: tuple[tuple[int, ...], ...] = ()  # block tables of other requests; what both tables hold is shared
+    layers: int = 1
+    heads: int = 1
+    width: int = 1
+    value_width: int = 0  # of the values, where it differs from that of the keys
+    side: bool = False  # with a side buffer per layer, indexed by page
+    packed: bool = False  # keys and values have four bits an element, and two rows a byte
+    window: int = 0  # with recurrent layers, whose convolution looks at so many inputs
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One input: a prefix, one tree per round, and where generation must stop."""
 
@@ -48,7 +71,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     limits: Limits | None = None
     rows: Array | None = None  # rows handed to ``accept`` in place of a model's, n x vocabulary
     draft: DraftData | None = None  # handed to ``build_tree``
-    changed: int | None = None  # a node whose token is changed in a second run
+    move: MoveData | None = None  # what is to be moved, handed to ``move``
     note: str = ""  # the condition that the case was made to meet
 
 

@@ -71,6 +71,9 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     bonus: int | None = None  # the target's own token where the path ends, whether or not it was emitted
     kept: tuple[int, ...] | None = None  # nodes whose cache rows stay, in cache order
     cache: tuple[LayerRows, ...] | None = None  # the whole cache after the commit, layer by layer
+    pools: tuple[Array, ...] | None = None  # every pool after a move, entry x element, integers; packed ones unpacked
+    length: int | None = None  # rows of the request after a move
+    pages: tuple[int, ...] | None = None  # its block table after a move
     end: EndReason | None = None
     started_ns: int | None = None
     ended_ns: int | None = None

@@ -26,8 +26,9 @@ from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, Tree
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 
+_MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
-_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end")
+_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end", *_MOVED)
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 

@@ -17,7 +17,20 @@ from tree_oracle.record import AdapterError, Case, DecoderError, Round, TreeOrac
 _KEPT = 4096  # results held; a case with its cache rows takes some 50 kB
 _ONE_IN = 4
 
-_DECISIONS = ("tokens", "parents", "emitted", "accepted", "bonus", "kept", "positions", "visible", "end")
+_DECISIONS = (
+    "tokens",
+    "parents",
+    "emitted",
+    "accepted",
+    "bonus",
+    "kept",
+    "positions",
+    "visible",
+    "end",
+    "pools",
+    "length",
+    "pages",
+)
 _ALL = (*_DECISIONS, "rows", "scores", "cache")
 
 

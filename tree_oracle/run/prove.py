@@ -50,10 +50,12 @@ def prove(
     """
     for target, count in cases:
         yield _clean(_Ground(target, count), "reference", "reference", ReferenceDecoder)
-    ground = _Ground("exact", CATCH_WITHIN)
+    grounds: dict[str, _Ground] = {}
     for fault in [find_fault(name) for name in names] if names else FAULTS.values():
-        yield _caught(ground, fault)
-        yield _clean(ground, fault.name, "twin", fault.harmless)
+        if fault.target not in grounds:
+            grounds[fault.target] = _Ground(fault.target, CATCH_WITHIN)
+        yield _caught(grounds[fault.target], fault)
+        yield _clean(grounds[fault.target], fault.name, "twin", fault.harmless)
 
 
 class _Ground:

@@ -103,6 +103,15 @@ def _decision(answer: Any) -> tuple[list[int], int]:
     return [int(node) for node in accepted], int(bonus)
 
 
+def _one_row_longer(answer: Any) -> Any:
+    """A length that is told, in whichever way, is one too large."""
+    if answer is None or isinstance(answer, int):
+        return None if answer is None else answer + 1
+    told = {name: answers.field(answer, name) for name in ("length", "pages", "pools")}
+    known = {name: value for name, value in told.items() if value is not None}
+    return {**known, "length": int(told["length"]) + 1} if "length" in known else known
+
+
 def _token_changed(answer: Any) -> Any:
     """Change the first token that is emitted, in rounds or in plain tokens."""
     whole = list(copy.copy(answer))
@@ -138,6 +147,7 @@ TAMPERINGS = (
     Tampering(Seam.TREE_LOGITS, "HISTORY-01", "the last row replaced by the root's", _last_row_of_root),
     Tampering(Seam.ACCEPT, "GREEDY-01", "another bonus token", _bonus_changed),
     Tampering(Seam.ACCEPT, "GREEDY-02", "the last accepted node left out", _last_not_accepted),
+    Tampering(Seam.MOVE, "MOVE-04", "one row more", _one_row_longer),
     Tampering(Seam.SESSION, "SEQUENCE-01", "another first token", _token_changed),
     Tampering(Seam.GENERATE, "SEQUENCE-01", "another first token", _token_changed),
 )

@@ -2,7 +2,8 @@
 
 Seeded random histories are run in the target's dtype and in float64. ``sequential`` is the largest error of a plain row.
 ``control`` is the largest change of a plain row when it is computed again in ways that change no history: the same pass
-again; beside other rows in one batch; behind a cached prefix. One token changed in the history shows what a fault looks like.
+again; beside other rows in one batch; behind a cached prefix. One token changed in the history shows what a fault looks like;
+where every layer slides, it is one of those that the row can depend on at all, 1 + layers x (window - 1) of them.
 
 Cache entries follow the rule of the rows, room = 2 x error + change: the error of a cold run against float64, and the change
 when the same tokens are run in two pieces. The change alone is too small a room: a right tree pass exceeded the largest of
@@ -45,7 +46,8 @@ def measure_noise(target: Target, reference: Target, seed: int = 0) -> Noise:
     groups = [_histories(draw, n, target.vocab_size) for n in LENGTHS if n <= target.context_length]
     histories = [history for group in groups for history in group]
     true = naive_rows(reference.model, histories)
-    wrong = naive_rows(reference.model, [_changed(draw, history, target.vocab_size) for history in histories])
+    reach = _reach(target.model.config)
+    wrong = naive_rows(reference.model, [_changed(draw, history, target.vocab_size, reach) for history in histories])
     plain = naive_rows(target.model, histories)
     controls = _controls(target.model, groups)
     rounding, unit = (target.in_dtype("float32"), _FLOAT64_TO_FLOAT32) if target.dtype == "float64" else (target, 1.0)
@@ -93,8 +95,16 @@ def _histories(draw: np.random.Generator, length: int, vocab: int) -> list[Histo
     return [tuple(map(int, [*shared, *draw.integers(0, vocab, length - len(shared))])) for _ in range(PER_LENGTH)]
 
 
-def _changed(draw: np.random.Generator, history: History, vocab: int) -> History:
-    at = int(draw.integers(len(history)))
+def _reach(config: Any) -> int | None:
+    """How many of its last tokens a row depends on; None: on all of them, since some layer has no window."""
+    window, kinds = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
+    if window is None or any(kind != "sliding_attention" for kind in kinds or ()):
+        return None
+    return 1 + int(config.num_hidden_layers) * (int(window) - 1)
+
+
+def _changed(draw: np.random.Generator, history: History, vocab: int, reach: int | None) -> History:
+    at = int(draw.integers(0 if reach is None else max(len(history) - reach, 0), len(history)))
     return (*history[:at], (history[at] + 1 + int(draw.integers(vocab - 1))) % vocab, *history[at + 1 :])
 
 

@@ -7,7 +7,8 @@
              layers=full+full      of full, sliding, chunked
              window=N  chunk=N     needed by sliding and by chunked layers
              ties=3-7+10-50        pairs of tokens that tie after every history
-    tiny     seed=0                architectures: gpt2, llama, mixtral, qwen3
+    tiny     seed=0                architectures: cohere2, gemma2, gemma3, gpt2, gptoss, llama, llama4, mistral,
+                                   mixtral, qwen3
     dir      a local Hugging Face directory with safetensors; everything after the first colon is its path
 
 ``exact:vocab=61,seed=3,window=8,layers=full+sliding``, ``tiny:qwen3:seed=1`` and ``dir:models/small`` are targets.

@@ -1,0 +1,98 @@
+"""Planted faults of a commit in shared pools: what recurrent layers keep."""
+
+from __future__ import annotations
+
+from tree_oracle.decoder import Parts
+from tree_oracle.faults import states
+from tree_oracle.faults.fault import Fault
+
+STATE_FAULTS = (
+    Fault(
+        "snapshot-of-root-restored",
+        "STATE",
+        "MOVE-05",
+        "the state after the root is restored, whatever was accepted",
+        "one accepted node",
+        "recurrent layers rolled back to the start of the round",
+        Parts(move=states.snapshot_of_root),
+        "the snapshot is that of the largest kept slot",
+        Parts(move=states.snapshot_of_largest),
+    ),
+    Fault(
+        "snapshot-by-count",
+        "STATE",
+        "MOVE-05",
+        "the snapshot is found by the number of accepted nodes",
+        "accepted nodes that are not 1, 2, 3, ...",
+        "snapshots of a chain indexed by step, used for trees",
+        Parts(move=states.snapshot_by_count),
+        "the snapshot is that of the largest kept slot",
+        Parts(move=states.snapshot_of_largest),
+    ),
+    Fault(
+        "snapshot-of-last-slot",
+        "STATE",
+        "MOVE-05",
+        "the state after the node stored last is kept",
+        "a rejected node stored after the accepted ones",
+        "recurrent layers that run on and are never rolled back",
+        Parts(move=states.snapshot_of_last_slot),
+        "the snapshot is that of the largest kept slot",
+        Parts(move=states.snapshot_of_largest),
+    ),
+    Fault(
+        "state-of-another-request",
+        "STATE",
+        "MOVE-05",
+        "states and windows are written to the entry of the first request",
+        "a request that is not the first",
+        "batch indices used where entries of the pool were meant",
+        Parts(move=states.to_first_request),
+        "every entry up to the request's own is written, and the others put back",
+        Parts(move=states.through_all_requests),
+    ),
+    Fault(
+        "state-of-first-layer-only",
+        "STATE",
+        "MOVE-05",
+        "only the first layer's state and window are committed",
+        "a second recurrent layer",
+        "hybrid models with one of several state pools handled",
+        Parts(move=states.first_layer_only),
+        "layers are committed from the last to the first",
+        Parts(move=states.last_layer_first),
+    ),
+    Fault(
+        "window-by-slot",
+        "STATE",
+        "MOVE-06",
+        "the window of the convolution holds the inputs of neighbouring slots instead of the path's",
+        "a path whose slots are scattered",
+        "convolutions that run over the flattened tree",
+        Parts(move=states.window_by_slot),
+        "the window is pushed by one input at a time",
+        Parts(move=states.window_one_by_one),
+    ),
+    Fault(
+        "window-of-path-alone",
+        "STATE",
+        "MOVE-06",
+        "the window loses what it held before the round",
+        "a path shorter than the window",
+        "windows rebuilt from the accepted tokens alone",
+        Parts(move=states.window_of_path_alone),
+        "the window is cleared first where the path fills it",
+        Parts(move=states.window_cleared_where_full),
+    ),
+    Fault(
+        "window-with-rejected",
+        "STATE",
+        "MOVE-06",
+        "the inputs of rejected nodes are pushed into the window too",
+        "one rejected node",
+        "convolution states that are written during verification and not rolled back",
+        Parts(move=states.window_with_rejected),
+        "the window is filled from its end, following the path upwards",
+        Parts(move=states.window_up_from_the_last),
+    ),
+)
