@@ -5,12 +5,14 @@ fields that the decoder showed are compared, rows within the target's tolerance.
 out. What is left after several cases is reported: one suspect is a *certain* cause only if nothing else fits and it was
 told apart on more than the one failing case; several are named together; none is said to be none.
 
-A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it.
+A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
+many checks on the same cases, so what a suspect shows is remembered.
 """
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +24,7 @@ from tree_oracle.checks.rows import same_row
 from tree_oracle.checks.scores import score_distance, scores_room
 from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
-from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth
+from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, case_id
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 
@@ -30,6 +32,7 @@ from tree_oracle.tree import CandidateTree
 _COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end")
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
+_KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
 Rounds = tuple[Round, ...]
 
@@ -48,31 +51,53 @@ class Diagnosis:
         return len(self.fits) == 1 and self.cases > 1
 
 
-def diagnose(
-    target: Target, truth: Truth, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]
-) -> Diagnosis:
-    """Try every suspect.
+class LineUp:
+    """The suspects on one target, driven with the cases of one decoder under test, and what each of them showed."""
 
-    Args:
-        target: the model that the decoder runs.
-        truth: for its tolerance only.
-        seam: what the failure was seen through.
-        failing: the case that failed.
-        others: further cases of the same scene.
-        seen: what the decoder under test shows for a case.
-    """
-    fits, tried = list(SUSPECTS), 0
-    for case in [failing, *others[:_MORE_CASES]]:
-        observed = _rounds(partial(seen, case))
-        if not observed:
-            continue
-        tried += 1
-        fits = [suspect for suspect in fits if _reproduces(suspect, target, truth, seam, case, observed)]
-        if not fits:
-            break
-    if not tried:
-        return Diagnosis((), (), 0)
-    return Diagnosis(tuple(fits), tuple(s for s in SUSPECTS if s not in fits), tried)
+    def __init__(self, target: Target, truth: Truth) -> None:
+        """``truth`` gives the tolerance only."""
+        self._target, self._truth = target, truth
+        self._shown: OrderedDict[tuple[str, Seam, str], Rounds] = OrderedDict()
+
+    def diagnose(self, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]) -> Diagnosis:
+        """Try every suspect.
+
+        Args:
+            seam: what the failure was seen through.
+            failing: the case that failed.
+            others: further cases of the same scene.
+            seen: what the decoder under test shows for a case, the same whenever it is asked.
+        """
+        fits, tried = list(SUSPECTS), 0
+        for case in [failing, *others[:_MORE_CASES]]:
+            observed = _rounds(partial(seen, case))
+            if not observed:
+                continue
+            tried += 1
+            fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
+            if not fits:
+                break
+        if not tried:
+            return Diagnosis((), (), 0)
+        return Diagnosis(tuple(fits), tuple(s for s in SUSPECTS if s not in fits), tried)
+
+    def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> bool:
+        made = self._made(suspect, seam, case, observed)
+        compared = _BUILT if seam is Seam.BUILD else _COMPARED
+        return len(made) == len(observed) and all(
+            _same_round(mine, theirs, self._truth, compared) for mine, theirs in zip(made, observed, strict=True)
+        )
+
+    def _made(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> Rounds:
+        """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
+        key = (suspect.name, seam, case_id(case))
+        if key not in self._shown:
+            draft = _shown_trees(observed) if seam.method == Seam.GENERATE else None
+            decoder, target = ReferenceDecoder(self._target, suspect.parts, draft=draft), self._target
+            self._shown[key] = _rounds(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
+            if len(self._shown) > _KEPT:
+                self._shown.popitem(last=False)
+        return self._shown[key]
 
 
 def _rounds(drive_it: Callable[[], Rounds]) -> Rounds:
@@ -83,17 +108,6 @@ def _rounds(drive_it: Callable[[], Rounds]) -> Rounds:
         return tuple(round_ for round_ in error.rounds if isinstance(round_, Round))
     except TreeOracleError:
         return ()
-
-
-def _reproduces(suspect: Suspect, target: Target, truth: Truth, seam: Seam, case: Case, observed: Rounds) -> bool:
-    decoder = ReferenceDecoder(
-        target, suspect.parts, draft=_shown_trees(observed) if seam.method == Seam.GENERATE else None
-    )
-    made = _rounds(lambda: drive(decoder, seam, case, truth.vocab_size, model=target.model))
-    return len(made) == len(observed) and all(
-        _same_round(mine, theirs, truth, _BUILT if seam is Seam.BUILD else _COMPARED)
-        for mine, theirs in zip(made, observed, strict=True)
-    )
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:
