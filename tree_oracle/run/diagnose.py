@@ -51,13 +51,21 @@ class Diagnosis:
         return len(self.fits) == 1 and self.cases > 1
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a decoder shows for one case, and whether it broke down after that."""
+
+    rounds: Rounds
+    broke: bool = False
+
+
 class LineUp:
     """The suspects on one target, driven with the cases of one decoder under test, and what each of them showed."""
 
     def __init__(self, target: Target, truth: Truth) -> None:
         """``truth`` gives the tolerance only."""
         self._target, self._truth = target, truth
-        self._shown: OrderedDict[tuple[str, Seam, str], Rounds] = OrderedDict()
+        self._remembered: OrderedDict[tuple[str, Seam, str], Shown] = OrderedDict()
 
     def diagnose(self, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]) -> Diagnosis:
         """Try every suspect.
@@ -70,8 +78,10 @@ class LineUp:
         """
         fits, tried = list(SUSPECTS), 0
         for case in [failing, *others[:_MORE_CASES]]:
-            observed = _rounds(partial(seen, case))
-            if not observed:
+            observed = _shown(partial(seen, case))
+            if not _comparable(observed, seam):
+                if case is failing:  # whatever fits the other cases does not explain this one
+                    break
                 continue
             tried += 1
             fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
@@ -81,33 +91,41 @@ class LineUp:
             return Diagnosis((), (), 0)
         return Diagnosis(tuple(fits), tuple(s for s in SUSPECTS if s not in fits), tried)
 
-    def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> bool:
-        made = self._made(suspect, seam, case, observed)
+    def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
+        made = self._made(suspect, seam, case, observed.rounds)
         compared = _BUILT if seam is Seam.BUILD else _COMPARED
-        return len(made) == len(observed) and all(
-            _same_round(mine, theirs, self._truth, compared) for mine, theirs in zip(made, observed, strict=True)
+        same_extent = (len(made.rounds), made.broke) == (len(observed.rounds), observed.broke)
+        return same_extent and all(
+            _same_round(mine, theirs, self._truth, compared)
+            for mine, theirs in zip(made.rounds, observed.rounds, strict=True)
         )
 
-    def _made(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> Rounds:
+    def _made(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> Shown:
         """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
         key = (suspect.name, seam, case_id(case))
-        if key not in self._shown:
+        if key not in self._remembered:
             draft = _shown_trees(observed) if seam.method == Seam.GENERATE else None
             decoder, target = ReferenceDecoder(self._target, suspect.parts, draft=draft), self._target
-            self._shown[key] = _rounds(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
-            if len(self._shown) > _KEPT:
-                self._shown.popitem(last=False)
-        return self._shown[key]
+            made = _shown(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
+            self._remembered[key] = made
+            if len(self._remembered) > _KEPT:
+                self._remembered.popitem(last=False)
+        return self._remembered[key]
 
 
-def _rounds(drive_it: Callable[[], Rounds]) -> Rounds:
+def _shown(drive_it: Callable[[], Rounds]) -> Shown:
     """The rounds that are shown, up to the one in which the decoder breaks down if it does."""
     try:
-        return drive_it()
+        return Shown(drive_it())
     except DecoderError as error:
-        return tuple(round_ for round_ in error.rounds if isinstance(round_, Round))
+        return Shown(tuple(round_ for round_ in error.rounds if isinstance(round_, Round)), broke=True)
     except TreeOracleError:
-        return ()
+        return Shown(())
+
+
+def _comparable(observed: Shown, seam: Seam) -> bool:
+    """Whether a suspect can be asked for the same: a text that was never shown does not say what was drafted for it."""
+    return bool(observed.rounds) or (observed.broke and seam.method != Seam.GENERATE)
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:

@@ -49,14 +49,14 @@ def prove(
         UsageError: no fault of that name.
     """
     for target, count in cases:
-        yield _clean(_Ground(target, count), "reference", "reference", ReferenceDecoder)
-    ground = _Ground("exact", CATCH_WITHIN)
+        yield _clean(Ground(target, count), "reference", "reference", ReferenceDecoder)
+    ground = Ground("exact", CATCH_WITHIN)
     for fault in [find_fault(name) for name in names] if names else FAULTS.values():
         yield _caught(ground, fault)
         yield _clean(ground, fault.name, "twin", fault.harmless)
 
 
-class _Ground:
+class Ground:
     """A target, its truth and the cases: the same for every decoder that is tried on it."""
 
     def __init__(self, target: str, cases: int) -> None:
@@ -68,7 +68,7 @@ class _Ground:
         return make_subject(factory, self.target, name=name, truth=self.truth)
 
 
-def _clean(ground: _Ground, name: str, what: str, factory: Callable[..., object]) -> Proof:
+def _clean(ground: Ground, name: str, what: str, factory: Callable[..., object]) -> Proof:
     report = run_battery(ground.subject(name, factory), choose(), ground.budget, stock=ground.stock)
     against = [r for r in report.results if r.status is not Status.PASSED]
     judged = sum(result.cases for result in report.results)
@@ -81,7 +81,7 @@ def _against(result: CheckResult) -> str:
     return f"{result.check} {result.status}: {sentence}"
 
 
-def _caught(ground: _Ground, fault: Fault) -> Proof:
+def _caught(ground: Ground, fault: Fault) -> Proof:
     battery = Battery(ground.subject(fault.name, fault.decoder), ground.budget, ground.stock)
     result = battery.run(CHECKS[fault.check])
     at = result.failed_at if result.status is Status.FAILED else None
