@@ -16,9 +16,9 @@ from transformers import DynamicCache, PreTrainedModel
 from tree_oracle.construct import Draft, TreeSpark
 from tree_oracle.decoder.commit import keep_path
 from tree_oracle.decoder.scores import path_scores
-from tree_oracle.decoder.stop import cut
+from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.masked import tree_pass
-from tree_oracle.record import EndReason, Limits
+from tree_oracle.record import Limits
 from tree_oracle.tree import CandidateTree, Layout, lay_out
 from tree_oracle.verify import walk
 
@@ -44,8 +44,8 @@ Kept = Int[np.ndarray, " kept"]
 Keep = Callable[[CandidateTree, Decision, int], Kept]
 # (cache, cached rows before the round, nodes to keep): afterwards the cache holds those rows and no others.
 Commit = Callable[[DynamicCache, int, Kept], None]
-# (tokens committed so far, tokens emitted so far, tokens of this round, limits): what is emitted, and whether it ends.
-Stop = Callable[[int, int, tuple[int, ...], Limits], tuple[tuple[int, ...], EndReason | None]]
+# (number of prompt tokens, tokens emitted so far, tokens of this round, limits): what is emitted, and whether it ends.
+Stop = Callable[[int, Tokens, Tokens, Limits], Ending]
 
 
 def build_tree(policy: TreeSpark, draft: Draft, root: int) -> CandidateTree:

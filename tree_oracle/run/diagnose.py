@@ -20,8 +20,8 @@ from functools import partial
 import numpy as np
 
 from tree_oracle.checks.drive import drive
-from tree_oracle.checks.rows import same_row
-from tree_oracle.checks.scores import score_distance, scores_room
+from tree_oracle.checks.rows import distance
+from tree_oracle.checks.scores import score_distance, softmax_room
 from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
 from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, case_id
@@ -147,8 +147,7 @@ def _same_round(made: Round, seen: Round, truth: Truth, compared: Sequence[str])
 
 def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     if name == "rows":
-        mine, theirs = _values(made.rows), _values(seen.rows)
-        return mine.shape == theirs.shape and all(same_row(b, a, truth) for a, b in zip(mine, theirs, strict=True))
+        return _same_rows(_values(made.rows), _values(seen.rows), truth)
     if name == "scores":
         return _same_scores(made, seen, truth)
     if name == "cache" and not truth.exact:
@@ -156,11 +155,17 @@ def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     return bool(getattr(made, name) == getattr(seen, name))
 
 
+def _same_rows(mine: np.ndarray, theirs: np.ndarray, truth: Truth) -> bool:
+    """Whether all rows agree within the sampled noise: an estimate is enough where nothing but a suspicion hangs on it."""
+    room = 0.0 if truth.exact else truth.noise().allowed
+    return mine.shape == theirs.shape and all(distance(b, a) <= room for a, b in zip(mine, theirs, strict=True))
+
+
 def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:
     """Whether the reference's log-probabilities are the shown scores, whatever kind those are of."""
     if seen.score_kind is ScoreKind.LOGIT or made.scores is None or seen.scores is None:
         return True  # logits are not comparable: nothing is ruled out by them
-    room = scores_room(_values(made.rows), truth)
+    room = max(map(softmax_room, _values(made.rows))) + (0.0 if truth.exact else 2 * truth.noise().allowed)
     convert = math.exp if seen.score_kind is ScoreKind.PROBABILITY else float
     pairs = zip(_values(made.scores)[1:], _values(seen.scores)[1:], strict=True)
     return all(score_distance(theirs, convert(mine), seen.score_kind) <= room for mine, theirs in pairs)
