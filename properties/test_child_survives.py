@@ -112,16 +112,16 @@ def gone(pid: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_every_way_to_die_becomes_a_result(here: Path) -> None:
-    """One decoder that crashes, hangs, hoards and floods in turn gets the true reason for each, and no process is left over."""
+    """One decoder that crashes, hoards and floods in turn gets the true reason for each."""
     (here / "deadly.py").write_text(DEADLY, encoding="utf-8")
 
-    ids = ["VISIBLE-03", "HISTORY-01", "GREEDY-01", "GREEDY-02", "SEQUENCE-01"]
-    report = check_decoder("deadly:Deadly", checks=ids, cases=0, isolate=True, timeout=45, memory=1500)
+    ids = ["VISIBLE-03", "GREEDY-01", "GREEDY-02", "SEQUENCE-01"]
+    report = check_decoder("deadly:Deadly", checks=ids, cases=0, isolate=True, timeout=SOON, memory=1500)
 
     assert report.exit_code == 1
     assert report.decoder == "deadly:Deadly"
-    crash, hang, hoard, again, flood = (by_id(report, check) for check in ids)
-    assert all(result.status is Status.FAILED for result in (crash, hang, hoard, again, flood))
+    crash, hoard, again, flood = (by_id(report, check) for check in ids)
+    assert all(result.status is Status.FAILED for result in (crash, hoard, again, flood))
 
     assert crash.findings[0].sentence == "the decoder's process ended in lay_out by SIGSEGV (Segmentation fault)"
     assert "about to fall" in crash.findings[0].seen
@@ -130,10 +130,6 @@ def test_every_way_to_die_becomes_a_result(here: Path) -> None:
     assert len(crash.findings[0].case.trees[0].tokens) == 4
     assert crash.failed_at == crash.cases > 1
 
-    assert hang.findings[0].sentence == "the decoder was still at work in tree_logits after 45 s"
-    assert "at deadly.py line" in hang.findings[0].seen
-    assert gone(int((here / "grandchild").read_text(encoding="utf-8")))
-
     assert hoard.findings[0].sentence == "the decoder took more memory in accept than the 1500 MiB that are allowed"
     # The deadly case is known by now: the next check is told, and no process is spent on it.
     assert again.findings[0].sentence == hoard.findings[0].sentence
@@ -141,6 +137,21 @@ def test_every_way_to_die_becomes_a_result(here: Path) -> None:
 
     assert "raised SystemExit" in flood.findings[0].sentence
     assert "1500 MiB" in report.environment["isolation"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_hang_becomes_a_result(here: Path) -> None:
+    """A decoder that never answers has failed, is shown where it was, and leaves no process behind."""
+    (here / "deadly.py").write_text(DEADLY, encoding="utf-8")
+
+    # Long enough for the oracle's own work before the first drive on a busy machine; all the rest of it is slept away.
+    report = check_decoder("deadly:Deadly", checks=["HISTORY-01"], cases=0, isolate=True, timeout=15)
+
+    (hang,) = report.results
+    assert hang.status is Status.FAILED
+    assert hang.findings[0].sentence == "the decoder was still at work in tree_logits after 15 s"
+    assert "at deadly.py line" in hang.findings[0].seen
+    assert gone(int((here / "grandchild").read_text(encoding="utf-8")))
 
 
 def test_a_child_says_what_this_process_says(here: Path) -> None:

@@ -70,12 +70,16 @@ class Table:
 
     measured: Noise
     exact: bool = False
+    plain_error: float = 0.0  # of every plain row
 
     def rows(self, histories: Sequence[Sequence[int]]) -> np.ndarray:
         return np.stack([8.0 * np.eye(16)[history[-1]] for history in histories])
 
     def noise(self) -> Noise:
         return self.measured
+
+    def error(self, history: Sequence[int]) -> float:
+        return self.plain_error
 
 
 def rounds(*rows: np.ndarray, tokens: Sequence[tuple[int, ...]] = ((3, 4, 5),)) -> tuple[Round, ...]:
@@ -117,6 +121,37 @@ def test_a_row_fails_by_its_distance_and_passes_only_with_power(
     assert judged("HISTORY-01", truth, rounds(rows))[0] is expected
     after_a_commit = rounds(truth.rows([(3,), (4,), (5,)]), rows)
     assert judged("COMMIT-03", truth, after_a_commit)[0] is expected
+
+
+@given(st.integers(0, 2), st.integers(6, 15), st.floats(-9, 7).filter(lambda by: abs(by) != 3.5))
+def test_a_row_is_given_the_room_that_the_plain_pass_needs_there(node: int, entry: int, by: float) -> None:
+    """Above the sampled floor of 1 a row still agrees within 2 x 1.5 + 0.5, where the plain pass itself is off by 1.5."""
+    truth = Table(noise_of(4.0), plain_error=1.5)
+    rows = truth.rows([(3,), (4,), (5,)])
+    rows[node, entry] += by
+    assert judged("HISTORY-01", truth, rounds(rows))[0] is (Status.FAILED if abs(by) > 3.5 else Status.PASSED)
+
+
+def test_where_the_plain_pass_is_off_as_far_as_a_wrong_history_nothing_is_decided() -> None:
+    """A row that only the plain pass's own error of 3 explains is undecided where a wrong token may move it by 4."""
+    truth = Table(noise_of(4.0), plain_error=3.0)
+    rows = truth.rows([(3,), (4,), (5,)])
+    rows[1, 9] += 2
+    status, reason = judged("HISTORY-01", truth, rounds(rows))
+    assert status is Status.UNDECIDED
+    assert reason.startswith("the plain pass is off by 3 logits after these 4 tokens")
+    rows[1, 9] += 5
+    assert judged("HISTORY-01", truth, rounds(rows))[0] is Status.FAILED
+
+
+def test_a_right_row_in_the_tail_of_the_errors_passes() -> None:
+    """After these tokens tiny:gpt2 is off by more than the sampled floor allows, in the plain pass as in a tree."""
+    truth = SequentialTruth(load_target("tiny:gpt2"))
+    tail = (1, 2, 0, 0, 1, 223, 201, 107, 73, 103, 116, 103, 85, 116, 194, 84, 184, 185)
+    assert truth.error(tail) > 2 * truth.noise().sequential
+    seen = truth.plain_rows([tail], shared=True).astype(np.float32)
+    shown = Round(emitted=(), prefix=tail, tokens=(185,), parents=(-1,), rows=Array.of(seen))
+    assert judged("HISTORY-01", truth, (shown,))[0] is Status.PASSED
 
 
 @given(POWER, st.sampled_from([0.5, 4.0]), st.sampled_from([0.5, 4.0]))

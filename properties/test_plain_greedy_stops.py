@@ -57,6 +57,42 @@ def test_generation_ends_at_the_first_limit(prompt: list[int], limit: Limits) ->
     assert truth().greedy(prompt, limit) == cut(tokens, bounds)
 
 
+@given(prompts, st.integers(0, 5), st.integers(1, 3), st.integers(0, 9))
+def test_every_stretch_can_be_a_stop_sequence(prompt: list[int], start: int, size: int, cap: int) -> None:
+    """Naming any stretch of the stream a stop sequence ends the text where it first stands whole, unless the cap comes first."""
+    tokens = stream(truth().target.model, prompt, 9)
+    sequence = tuple(tokens[start : start + size])
+    first = next(i for i in range(len(tokens)) if tuple(tokens[i : i + size]) == sequence) + size
+    end = (first, EndReason.STOP) if first <= cap else (cap, EndReason.CAP)
+    found = truth().greedy(prompt, Limits(cap, stop=((*sequence, 0, 0, 0), sequence)))
+    assert found == Continuation(tuple(tokens[: end[0]]), end[1])
+
+
+def test_an_end_token_outweighs_a_stop_sequence_and_that_a_cap() -> None:
+    """Where several end the text at one token, the first reason in the order of the enumeration is told."""
+    tokens = stream(truth().target.model, [3], 2)
+    sequence = tuple(tokens)
+    assert truth().greedy([3], Limits(2, (tokens[1],) if tokens[0] != tokens[1] else (), None, (sequence,))).end in (
+        EndReason.EOS,
+        EndReason.STOP,
+    )
+    assert truth().greedy([3], Limits(2, (), 3, (sequence,))) == Continuation(sequence, EndReason.STOP)
+    assert list(EndReason) == [EndReason.EOS, EndReason.STOP, EndReason.CAP, EndReason.CONTEXT]
+
+
+def test_a_stop_sequence_in_the_prompt_ends_nothing() -> None:
+    """Only emitted tokens can be part of a stop sequence, also where it begins with the last prompt token."""
+    tokens = stream(truth().target.model, [3, 4], 3)
+    found = truth().greedy([3, 4], Limits(3, stop=((4, tokens[0]), (3, 4))))
+    assert found == Continuation(tuple(tokens), EndReason.CAP)
+
+
+def test_an_empty_stop_sequence_is_refused() -> None:
+    """A sequence without tokens would end every text before it begins."""
+    with pytest.raises(UsageError, match="a stop sequence is empty; expected at least one token"):
+        Limits(3, stop=((1,), ()))
+
+
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=8), st.integers(1, 6))
 def test_every_token_can_be_the_end(prompt: list[int], place: int) -> None:
     """Naming the token at any place of the stream ends the text at its first occurrence, and nothing follows it."""

@@ -48,6 +48,12 @@ class ColdTruth:
     def noise(self) -> Noise:
         return Noise()
 
+    def error(self, history: Sequence[int]) -> float:
+        return 0.0
+
+    def cache_room(self, tokens: Sequence[int]) -> float:
+        return 0.0
+
 
 TRUTH = ColdTruth()
 STOCK = Stock(Stage(TRUTH), cases=0)

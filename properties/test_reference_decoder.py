@@ -96,6 +96,17 @@ def test_generation_is_plain_greedy_decoding(prompt: tuple[int, ...], count: int
     assert text_of(rounds) == plain(prompt, count)
 
 
+@given(prompts, st.integers(0, 6), st.integers(1, 4), st.integers(1, 12), st.integers(1, 16))
+def test_generation_stops_with_its_first_stop_sequence(
+    prompt: tuple[int, ...], start: int, size: int, cap: int, length: int
+) -> None:
+    """Rounds stop in the middle, or across two of them, exactly where plain greedy decoding stops, and for the same reason."""
+    text = plain(prompt, start + size)
+    limits = Limits(cap, (text[0],) if start == 6 else (), length + len(prompt), stop=(tuple(text[start:]), (1, 1, 1)))
+    (rounds,) = ReferenceDecoder(target()).generate([prompt], limits)
+    assert Continuation(tuple(text_of(rounds)), rounds[-1].end) == truth().greedy(prompt, limits)
+
+
 @pytest.mark.parametrize("spec", ["tiny:qwen3", "tiny:llama"])
 @settings(max_examples=4)  # ten plain passes of a real architecture per round
 @given(prompt=prompts)

@@ -228,10 +228,10 @@ def test_the_command_line_stops_cleanly_and_goes_on(tmp_path: Path, monkeypatch:
     command += [word for check in IDS for word in ("--check", check)]
     real, count = Battery.run, iter(range(9))
 
-    def interrupted(self: Battery, check: object, cases: object = None) -> CheckResult:
+    def interrupted(self: Battery, check: object, cases: object = None, **more: object) -> CheckResult:
         if next(count) == 2:
             raise KeyboardInterrupt
-        return real(self, check, cases)  # type: ignore[arg-type]
+        return real(self, check, cases, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Battery, "run", interrupted)
     done = CliRunner().invoke(main, command)

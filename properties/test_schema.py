@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from tree_oracle.record import Array, CaseFile, FileError, Report, read_case, read_report, to_json, write_file
+from tree_oracle.record import Array, CaseFile, FileError, Limits, Report, read_case, read_report, to_json, write_file
 from tree_oracle.record.schema import FOLDER, NAMES, schema_json
 
 pytestmark = pytest.mark.versions
@@ -56,7 +56,10 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 def structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
     """Structs with every field drawn, except the two that say which format it is."""
     hints = typing.get_type_hints(kind)
-    return st.builds(kind, **{name: values(hints[name]) for name in hints if name not in ("format", "version")})
+    fields = {name: values(hints[name]) for name in hints if name not in ("format", "version")}
+    if kind is Limits:
+        fields["stop"] = st.lists(st.lists(PLAIN[int], min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
+    return st.builds(kind, **fields)
 
 
 documents = st.one_of(structs(CaseFile), structs(Report))

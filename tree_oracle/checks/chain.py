@@ -16,7 +16,7 @@ from tree_oracle.checks.chains import CHAINS, FED_CHAINS, FULL, LEAVES
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rows import regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
-from tree_oracle.checks.view import View, shown, true_rows
+from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, Status
 
@@ -49,7 +49,7 @@ def one_branch_is_plain_speculation(view: View) -> Iterator[Finding]:
         right = next((i for i, token in enumerate(tokens[1:]) if token != choices[i]), len(tokens) - 1)
         due = (tuple(range(1, right + 1)), choices[right])
         if (round_.accepted, round_.bonus) != due:
-            close = any(_is_close(view, choice, row) for choice, row in zip(choices, rows, strict=True))
+            close = any(_is_close(view, round_, node, rows[node]) for node in range(len(rows)))
             yield (unsure if close else fail)(
                 f"a chain of {len(tokens) - 1} drafts is not verified as plain speculative decoding verifies it",
                 expected=f"the first {right} drafts accepted, then token {choices[right]}",
@@ -60,10 +60,12 @@ def one_branch_is_plain_speculation(view: View) -> Iterator[Finding]:
             return
 
 
-def _is_close(view: View, choice: int, row: Float[np.ndarray, " vocab"]) -> bool:
-    """Whether another token than the argmax would be a near tie."""
-    second = int(np.argsort(-row, kind="stable")[1]) if len(row) > 1 else choice
-    return second != choice and regret(second, row, view).near
+def _is_close(view: View, round_: Round, node: int, row: Float[np.ndarray, " vocab"]) -> bool:
+    """Whether another token than the argmax would be a near tie after ``node``."""
+    if len(row) < 2:
+        return False
+    second = int(np.argsort(-row, kind="stable")[1])
+    return regret(second, row, view, history(round_, node)).near
 
 
 @check(

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks import answers
+from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
@@ -215,12 +216,8 @@ def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Roun
 def _end(output: tuple[int, ...], case: Case) -> EndReason | None:
     """What the limits say of a text that stops here; the target is never told."""
     assert case.limits is not None
-    if output[-1] in case.limits.eos_ids:
-        return EndReason.EOS
-    if len(output) >= case.limits.max_new_tokens:
-        return EndReason.CAP
-    longest = case.limits.max_length
-    return EndReason.CONTEXT if longest is not None and len(case.prefix) + len(output) >= longest else None
+    due = ending(output, case.limits, len(case.prefix))
+    return due[1] if due is not None else None
 
 
 def _known(prefix: tuple[int, ...], tree: TreeData, *, emitted: tuple[int, ...] = (), **shown: Any) -> Round:

@@ -7,6 +7,7 @@ that of the slot before it, and the bonus comes from the row of the last accepte
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rows import regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
 from tree_oracle.checks.scenes import MARKED, ROUNDS
-from tree_oracle.checks.scores import score_distance, scores_room, true_scores
-from tree_oracle.checks.view import View, shown, true_rows
+from tree_oracle.checks.scores import same_score, true_scores
+from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, Status
 
@@ -23,16 +24,13 @@ _SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS))
 _SEED = "TreeSpark section 3 (child scored with its parent's row); fault class GATHER"
 
 
-def _legal(view: View, token: int, row: np.ndarray) -> bool:
-    return regret(token, row, view).legal
-
-
 def _misled(view: View, rows: np.ndarray, token: int, row: int, what: str, index: int, node: int) -> Finding | None:
     """The finding for ``token`` if the row that should have chosen it did not."""
-    if _legal(view, token, rows[row]):
+    texts = [history(view.rounds[index], v) for v in range(len(rows))]
+    if regret(token, rows[row], view, texts[row]).legal:
         return None
     expected = f"token {int(rows[row].argmax())}, the choice of row {row}"
-    others = [v for v in range(len(rows)) if v != row and _legal(view, token, rows[v])]
+    others = [v for v in range(len(rows)) if v != row and regret(token, rows[v], view, texts[v]).legal]
     if not others:
         sentence = f"{what} is wrong, but no other row explains it: a matter for GREEDY"
         return unsure(sentence, expected=expected, seen=f"token {token}", round=index, node=node)
@@ -69,22 +67,23 @@ def scores_come_from_the_parents_row(view: View) -> Iterator[Finding]:
         _, tokens, parents = shown(round_)
         assert round_.scores is not None
         laws = true_rows(view, round_)
-        room = scores_room(laws, view.truth)
         for node in range(1, len(tokens)):
-            found = _wrong_score(round_, laws, room, index, node, parents[node])
+            found = _wrong_score(view, round_, laws, index, node, parents[node])
             if found is not None:
                 yield found
                 return
 
 
-def _wrong_score(round_: Round, laws: np.ndarray, room: float, index: int, node: int, parent: int) -> Finding | None:
+def _wrong_score(view: View, round_: Round, laws: np.ndarray, index: int, node: int, parent: int) -> Finding | None:
     _, tokens, _ = shown(round_)
+    texts = [history(round_, v) for v in range(len(tokens))]
     assert round_.scores is not None
     score = float(np.asarray(round_.scores.numpy())[node])
     true = true_scores(laws, tokens[node], round_.score_kind)
-    if score_distance(score, true[parent], round_.score_kind) <= room:
+    fits = partial(same_score, score, kind=round_.score_kind, truth=view.truth)
+    if fits(true[parent], laws[parent], history=texts[parent]):
         return None
-    others = [v for v in range(len(tokens)) if score_distance(score, true[v], round_.score_kind) <= room]
+    others = [v for v in range(len(tokens)) if fits(true[v], laws[v], history=texts[v])]
     named = f"; the row of node {others[0]} gives it" if others else "; no row of this tree gives it"
     return fail(
         f"the score of node {node} is not its {round_.score_kind} under the row of node {parent}, its parent{named}",

@@ -15,7 +15,7 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rows import Regret, near_tie, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS, TIES
-from tree_oracle.checks.view import View, shown, true_rows
+from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, Status
 
@@ -39,7 +39,7 @@ def _broken_path(round_: Round) -> tuple[int, int] | None:
 def _regrets(view: View, round_: Round) -> list[Regret]:
     rows = true_rows(view, round_)
     pairs = zip(round_.emitted, _followed(round_), strict=False)
-    return [regret(token, rows[node], view) for token, node in pairs]
+    return [regret(token, rows[node], view, history(round_, node)) for token, node in pairs]
 
 
 @check("GREEDY-01", rung=3, needs=("tokens", "parents", "accepted"), sources=_SOURCES, source=_PROPOSITION)

@@ -45,14 +45,16 @@ def rows_equal_their_paths(view: View) -> Iterator[Finding]:
     for index, round_ in enumerate(view.rounds):
         truth, seen = true_rows(view, round_), seen_rows(round_)
         for node in range(len(seen)):
-            if not same_row(seen[node], truth[node], view.truth):
+            if not same_row(seen[node], truth[node], view.truth, history(round_, node)):
                 yield _wrong_row(view, round_, index, node, truth, seen)
                 return
     need_power(view.truth)
 
 
 def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarray, seen: np.ndarray) -> Finding:
-    others = [v for v in range(len(seen)) if v != node and same_row(seen[node], truth[v], view.truth)]
+    others = [
+        v for v in range(len(seen)) if v != node and same_row(seen[node], truth[v], view.truth, history(round_, v))
+    ]
     named = f"; it is the row of node {others[0]}" if others else ""
     tokens = history(round_, node)
     return fail(
@@ -85,7 +87,7 @@ def a_change_reaches_descendants_only(view: View) -> Iterator[Finding]:
     (node,) = changed
     before, after = seen_rows(first), seen_rows(second)
     for other in range(len(before)):
-        same = same_row(after[other], before[other], view.truth)
+        same = same_row(after[other], before[other], view.truth, history(first, other))
         if same == (node in branch(parents, other)) and (not same or has_power(view.truth)):
             yield _reached(parents, node, other, distance(after[other], before[other]), changed=not same)
             return

@@ -21,7 +21,7 @@ from tree_oracle.record import Finding, Status
     "METRIC-01",
     rung=3,
     needs=("tokens", "parents", "accepted"),
-    sources=(Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS)),
+    sources=(Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS), Source(Seam.TAP, PROMPTS)),
     source="systems.md section 1, the metric of TreeSpark",
 )
 def an_ordinary_round_emits_one_more(view: View) -> Iterator[Finding]:

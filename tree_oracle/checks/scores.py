@@ -8,9 +8,12 @@ as float32 at best, so e = 2^-24 is taken, doubled since a logit that is rounded
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 
+from tree_oracle.checks.rows import Row, within
 from tree_oracle.record import ScoreKind, Truth
 
 _FLOAT32_ROUNDOFF = 2.0**-24
@@ -25,11 +28,23 @@ def true_scores(rows: Float[np.ndarray, "n vocab"], token: int, kind: ScoreKind)
     return np.asarray(np.exp(logs) if kind is ScoreKind.PROBABILITY else logs)
 
 
-def scores_room(rows: Float[np.ndarray, "n vocab"], truth: Truth) -> float:
-    """How far a right score may be from the float64 one: rounding of the softmax, and twice what the row is off by."""
-    largest = float(np.abs(rows[np.isfinite(rows)]).max(initial=0.0))
-    rounding = 2 * _FLOAT32_ROUNDOFF * (rows.shape[1] + 2 * largest + 4)
-    return float(rounding + (0.0 if truth.exact else 2 * truth.noise().allowed))
+def same_score(seen: float, true: float, row: Row, *, kind: ScoreKind, truth: Truth, history: Sequence[int]) -> bool:
+    """Whether a score is the right one under ``row``, the row after ``history``, as far as this truth can tell.
+
+    A right score may be off by the rounding of the softmax and by twice what its row is off by.
+
+    Raises:
+        NothingToJudge: the plain pass itself is off by too much there.
+    """
+    gap = score_distance(seen, true, kind)
+    rounding = softmax_room(row)
+    return gap <= rounding or within(gap - rounding if not truth.exact else gap, truth, history, rows=2)
+
+
+def softmax_room(row: Row) -> float:
+    """How far a right score of a right row may be off: see the first lines of this module."""
+    largest = float(np.abs(row[np.isfinite(row)]).max(initial=0.0))
+    return 2 * _FLOAT32_ROUNDOFF * (len(row) + 2 * largest + 4)
 
 
 def score_distance(seen: float, true: float, kind: ScoreKind) -> float:

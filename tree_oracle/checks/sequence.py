@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.due import ending, room
 from tree_oracle.checks.rows import near_tie, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
@@ -38,10 +39,11 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     """
     emitted, prompt, due = _emitted(view), view.case.prefix, _due_length(view)
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
-    rows = view.truth.rows([(*prompt, *judged[:i]) for i in range(len(judged))]) if judged else ()
+    texts = [(*prompt, *judged[:i]) for i in range(len(judged))]
+    rows = view.truth.rows(texts) if texts else ()
     wrong = False
     for place, (token, row) in enumerate(zip(judged, rows, strict=True)):
-        found = regret(token, row, view)
+        found = regret(token, row, view, texts[place])
         if not found.legal or found.tie:
             wrong = True
             yield _wrong(view, place, token, found.best, found.gap)
@@ -98,9 +100,8 @@ def _wrong_end(view: View, emitted: tuple[int, ...], due: int) -> Iterator[Findi
 
 
 def _due_length(view: View) -> int:
-    """How long this text should be: to its first end token, or to the caps; if it is shorter than both, longer."""
+    """How long this text should be: to where it ends, or to the caps; if it is shorter than both, longer."""
     limits, prompt = view.case.limits, len(view.case.prefix)
     assert limits is not None
-    cap = limits.max_new_tokens if limits.max_length is None else min(limits.max_new_tokens, limits.max_length - prompt)
-    ends = [place + 1 for place, token in enumerate(_emitted(view)) if token in limits.eos_ids]
-    return min([max(cap, 0), *ends])
+    due = ending(_emitted(view), limits, prompt)
+    return room(limits, prompt) if due is None else due[0]

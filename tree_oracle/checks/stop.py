@@ -1,8 +1,8 @@
 """STOP: where a text ends.
 
-Law: the text ends with its first end token, which is emitted, or with the last token that ``max_new_tokens`` and
-``max_length`` allow, whichever comes first, wherever in a round that is. Judged on the decoder's own tokens, so that a wrong
-token is no failure here.
+Law: the text ends with its first end token, or with its first stop sequence, either of which is emitted, or with the last
+token that ``max_new_tokens`` and ``max_length`` allow, whichever comes first, wherever in a round that is. Judged on the
+decoder's own tokens, so that a wrong token is no failure here.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.due import end_tokens, ending, room, stops
 from tree_oracle.checks.ends import ENDS, PROMPT_ENDS
 from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.stop_sequences import PROMPT_STOPS, STOPS
 from tree_oracle.checks.view import View
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import EndReason, Finding, Level, Limits, Status
 
 _SOURCES = (Source(Seam.SESSION, ENDS), Source(Seam.GENERATE, PROMPT_ENDS))
+_STOP_SOURCES = (Source(Seam.SESSION, STOPS), Source(Seam.GENERATE, PROMPT_STOPS))
 _CLASS = "fault class STOP; record.limits for the convention"
 
 
@@ -29,13 +32,6 @@ def limits_of(view: View) -> Limits:
     """The limits of a case that has some."""
     assert view.case.limits is not None
     return view.case.limits
-
-
-def room(limits: Limits, prompt: int) -> int:
-    """How many tokens the caps allow after a prompt of that length."""
-    if limits.max_length is None:
-        return limits.max_new_tokens
-    return max(min(limits.max_new_tokens, limits.max_length - prompt), 0)
 
 
 def _last_round(view: View) -> int:
@@ -52,7 +48,7 @@ def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
     text, limits = emitted(view), limits_of(view)
     if not text:
         raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
-    ends = [place for place, token in enumerate(text) if token in limits.eos_ids]
+    ends = end_tokens(text, limits)
     if ends and ends[0] < len(text) - 1:
         yield fail(
             f"the text goes on after end token {text[ends[0]]}, its token {ends[0]}",
@@ -71,7 +67,7 @@ def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
 
 @check("STOP-02", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASS)
 def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
-    """A text without an end token holds exactly as many tokens as its caps allow.
+    """A text without an end token or stop sequence holds exactly as many tokens as its caps allow.
 
     Woken by caps from 0 to one more than a round can emit, and by a context that ends inside a round. Real causes: rounds
     are counted instead of tokens, a round is emitted whole although the cap lies inside it.
@@ -85,13 +81,18 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
             seen=f"{len(text)} tokens: {listing(text)}",
             round=_last_round(view),
         )
-    elif _ended(view) and len(text) < allowed and not (text and text[-1] in limits.eos_ids):
+    elif _ended(view) and len(text) < allowed and not _ends_itself(text, limits):
         yield fail(
-            f"the text ends after {len(text)} tokens, without an end token",
-            expected=f"{allowed} tokens or an end token",
+            f"the text ends after {len(text)} tokens, without an end token or a stop sequence",
+            expected=f"{allowed} tokens, an end token or a stop sequence",
             seen=f"{len(text)} tokens: {listing(text)}",
             round=_last_round(view),
         )
+
+
+def _ends_itself(text: tuple[int, ...], limits: Limits) -> bool:
+    """Whether the text ends with something that ends a text, be it the first or not: that is for STOP-01 and STOP-04."""
+    return bool(text) and (text[-1] in limits.eos_ids or any(count == len(text) for count, _ in stops(text, limits)))
 
 
 def _ended(view: View) -> bool:
@@ -108,21 +109,42 @@ def says_why_it_ends(view: View) -> Iterator[Finding]:
     """
     text, limits = emitted(view), limits_of(view)
     shown = next((round_.end for round_ in view.rounds if round_.end is not None), None)
-    due = _due(text, limits, len(view.case.prefix))
+    due = ending(text, limits, len(view.case.prefix))
     if shown is None:
         raise NothingToJudge(Status.NOT_OBSERVABLE, "rounds do not show end")
-    if shown is not due:
+    if due is None or shown is not due[1]:
         yield fail(
             f"the text is said to end by {shown}",
-            expected=f"{due or 'no end yet'}",
+            expected="no end yet" if due is None else due[1].value,
             seen=f"{shown} after {listing(text)}",
             round=_last_round(view),
         )
 
 
-def _due(text: tuple[int, ...], limits: Limits, prompt: int) -> EndReason | None:
-    if any(token in limits.eos_ids for token in text):
-        return EndReason.EOS
-    if limits.max_length is not None and limits.max_length - prompt < limits.max_new_tokens:
-        return EndReason.CONTEXT if len(text) >= limits.max_length - prompt else None
-    return EndReason.CAP if len(text) >= limits.max_new_tokens else None
+@check("STOP-04", rung=3, needs=("prefix",), sources=_STOP_SOURCES, source=_CLASS)
+def ends_with_its_first_stop_sequence(view: View) -> Iterator[Finding]:
+    """The text ends as soon as its emitted tokens end with a stop sequence, also one that began in an earlier round.
+
+    Woken by a sequence that is complete inside a round, by one that crosses into the next round, by tokens of a sequence
+    that do not stand side by side, and by a sequence that repeats its own beginning. Real causes: only the end of a round
+    is tested, only the tokens of one round, or a matcher that forgets what it had when a match breaks off.
+    """
+    text, limits = emitted(view), limits_of(view)
+    if not text:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
+    met = stops(text, limits)
+    if met and met[0][0] < len(text):
+        count, sequence = met[0]
+        yield fail(
+            f"the text goes on after stop sequence {listing(sequence)}, complete with its token {count - 1}",
+            expected=f"{count} tokens, the stop sequence last",
+            seen=f"{len(text)} tokens: {listing(text)}",
+            round=_last_round(view),
+        )
+    elif _ended(view) and ending(text, limits, len(view.case.prefix)) is None:
+        yield fail(
+            f"the text ends after {len(text)} tokens with no stop sequence, end token or cap to end it",
+            expected=f"more tokens, or one of {', '.join(map(listing, limits.stop))} as the last ones",
+            seen=listing(text),
+            round=_last_round(view),
+        )

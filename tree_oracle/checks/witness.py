@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tree_oracle.metrics import position_rates
 from tree_oracle.record import Round, Witness
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
     """Rounds, drafted and accepted tokens, as far as the rounds show them."""
     verify = [round_ for round_ in rounds if _shows_a_round(round_, alone=len(rounds) == 1)]
+    whole = [round_ for round_ in verify if round_.parents is not None and round_.accepted is not None]
+    rates = position_rates([[r for r in whole if len(r.emitted) <= len(r.accepted or ()) + 1]])
     return Witness(
         rounds=len(verify),
         drafted=sum(len(r.tokens) - 1 if r.tokens is not None else max(len(r.emitted) - 1, 0) for r in verify),
         accepted=sum(len(r.accepted) if r.accepted is not None else max(len(r.emitted) - 1, 0) for r in verify),
         emitted=sum(len(r.emitted) for r in verify),
+        reached=tuple(accepting for accepting, _ in rates),
+        proposed=tuple(proposing for _, proposing in rates),
     )
 
 

@@ -42,18 +42,24 @@ def explain(name: str) -> int:
 
 @click.command()
 @click.option("--prove", "proving", is_flag=True, help="Show that every fault is caught and every twin passes.")
+@click.option("--matrix", "crossing", is_flag=True, help="Show which seams see each fault, and how its cause is named.")
+@click.option("--fault", "names", multiple=True, metavar="NAME", help="Only this fault (with --prove or --matrix).")
 @click.option("--exact", default=1000, show_default=True, type=click.IntRange(min=0), help="Cases on the exact model.")
 @click.option("--tiny", default=200, show_default=True, type=click.IntRange(min=0), help="Cases on tiny:qwen3.")
 @JSON
 @guarded
-def faults(proving: bool, exact: int, tiny: int, as_json: bool) -> int:
+def faults(proving: bool, crossing: bool, names: tuple[str, ...], exact: int, tiny: int, as_json: bool) -> int:
     """List the planted faults, or prove that the checks catch them."""
     from tree_oracle.faults import FAULTS
     from tree_oracle.report import make_console, print_faults
     from tree_oracle.report.catalogue import fault_data
 
+    if (proving and crossing) or (names and not (proving or crossing)):
+        raise click.UsageError("one of --prove and --matrix; --fault is for either")
     if proving:
-        return _prove(exact, tiny, as_json)
+        return _prove(exact, tiny, names, as_json)
+    if crossing:
+        return _cross(names, as_json)
     if as_json:
         echo_json([fault_data(found) for found in FAULTS.values()])
     else:
@@ -61,12 +67,28 @@ def faults(proving: bool, exact: int, tiny: int, as_json: bool) -> int:
     return 0
 
 
-def _prove(exact: int, tiny: int, as_json: bool) -> int:
+def _cross(names: tuple[str, ...], as_json: bool) -> int:
+    from tree_oracle.report import make_console, print_cell, print_matrix
+    from tree_oracle.run import matrix
+
+    console, cells = make_console(), []
+    for cell in matrix(names):
+        cells.append(cell)
+        if not as_json:
+            print_cell(console, cell)
+    if as_json:
+        echo_json(cells)
+    else:
+        print_matrix(console, cells)
+    return 0 if all(cell.good for cell in cells) else 1
+
+
+def _prove(exact: int, tiny: int, names: tuple[str, ...], as_json: bool) -> int:
     from tree_oracle.report import make_console, print_proof
     from tree_oracle.run import prove
 
     console, proofs = make_console(), []
-    for proof in prove(cases=(("exact", exact), ("tiny:qwen3", tiny))):
+    for proof in prove(cases=(("exact", exact), ("tiny:qwen3", tiny)), names=names):
         proofs.append(proof)
         if not as_json:
             print_proof(console, proof)

@@ -9,12 +9,14 @@ slots that are scattered.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
+
+_KEPT = 10_000  # choices remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class HalfRightDraft:
     target: Target
     depth: int = 3
     width: int = 3
+    _choices: dict[tuple[int, ...], int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __call__(self, prefix: Sequence[int]) -> CandidateTree:
         """The tree for the next round; its root is the last token of ``prefix``."""
@@ -40,7 +43,16 @@ class HalfRightDraft:
             history.append(tokens[spine])
         return CandidateTree(tokens, parents)
 
-    @torch.no_grad()
     def _choice(self, history: list[int]) -> int:
+        """The target's token, from memory if it was asked before: nearby rounds ask for the same histories."""
+        key = tuple(history)
+        if key not in self._choices:
+            if len(self._choices) >= _KEPT:
+                self._choices.clear()
+            self._choices[key] = self._ask(history)
+        return self._choices[key]
+
+    @torch.no_grad()
+    def _ask(self, history: list[int]) -> int:
         ids = torch.tensor([history], device=self.target.model.device)
         return int(self.target.model(input_ids=ids).logits[0, -1].argmax())

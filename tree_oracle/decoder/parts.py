@@ -17,9 +17,9 @@ from tree_oracle.construct import Draft, TreeSpark
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
 from tree_oracle.decoder.scores import path_scores
-from tree_oracle.decoder.stop import cut
+from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.masked import tree_pass
-from tree_oracle.record import EndReason, Limits
+from tree_oracle.record import Limits
 from tree_oracle.tree import CandidateTree, Layout, lay_out
 from tree_oracle.verify import walk
 
@@ -47,8 +47,8 @@ Keep = Callable[[CandidateTree, Decision, int], Kept]
 Commit = Callable[[DynamicCache, int, Kept], None]
 # (accepted nodes, pool row per node, block table, pools): afterwards the pools hold the path behind the request's rows.
 Move = Callable[[Sequence[int], Sequence[int], BlockTable, Sequence[Pool]], Moved]
-# (tokens committed so far, tokens emitted so far, tokens of this round, limits): what is emitted, and whether it ends.
-Stop = Callable[[int, int, tuple[int, ...], Limits], tuple[tuple[int, ...], EndReason | None]]
+# (number of prompt tokens, tokens emitted so far, tokens of this round, limits): what is emitted, and whether it ends.
+Stop = Callable[[int, Tokens, Tokens, Limits], Ending]
 
 
 def build_tree(policy: TreeSpark, draft: Draft, root: int) -> CandidateTree:

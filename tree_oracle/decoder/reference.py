@@ -39,6 +39,10 @@ class ReferenceDecoder:
     parts: Parts = field(default_factory=Parts)
     draft: Draft | None = None
     tree_policy: construct.TreeSpark = field(default_factory=construct.TreeSpark)
+    _own_draft: HalfRightDraft = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_own_draft", HalfRightDraft(self.target))
 
     def build_tree(self, draft: construct.Draft, root: int) -> CandidateTree | tuple[list[int], list[int]]:
         """The tree that the policy makes of a draft."""
@@ -73,7 +77,7 @@ class ReferenceDecoder:
         return [self._generate(prompt, limits) for prompt in prompts]
 
     def _generate(self, prompt: Sequence[int], limits: Limits) -> list[Round]:
-        draft = self.draft or HalfRightDraft(self.target)
+        draft = self.draft or self._own_draft
         request = Request(self.target, self.parts, prompt, limits)
         rounds: list[Round] = []
         while request.ended is None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tree_oracle.decoder.parts import Decision, Parts, Rows
+from tree_oracle.decoder.stop import Ending
 from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
 from tree_oracle.target import Target, layer_tensors, prefill
 from tree_oracle.tree import CandidateTree, Layout
@@ -60,10 +61,10 @@ class Request:
                 f"the root holds token {int(tree.tokens[0])}; expected the last committed token, {self.committed[-1]}"
             )
 
-    def _stop(self, tree: CandidateTree, decision: Decision) -> tuple[tuple[int, ...], EndReason | None]:
+    def _stop(self, tree: CandidateTree, decision: Decision) -> Ending:
         proposed = (*(int(tree.tokens[v]) for v in decision.accepted), decision.bonus)
-        done = len(self.committed) - self._prompt_length
-        return self._parts.stop(len(self.committed), done, proposed, self._limits)
+        emitted = tuple(self.committed[self._prompt_length :])
+        return self._parts.stop(self._prompt_length, emitted, proposed, self._limits)
 
     def _record(
         self,

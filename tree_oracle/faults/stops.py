@@ -1,81 +1,107 @@
-"""Wrong ways to end, and a detour to the right one."""
+"""Wrong ways to end, and detours to the right one."""
 
 from __future__ import annotations
 
-from tree_oracle.decoder.stop import cut
+from msgspec.structs import replace
+
+from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.record import EndReason, Limits
 
 
-def last_token_only(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def last_token_only(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: only the round's last token is compared with the end tokens; one inside the accepted path is passed over."""
-    blind = Limits(limits.max_new_tokens, (), limits.max_length)
-    tokens, end = cut(length, emitted, proposed, blind)
+    tokens, end = cut(prompt, emitted, proposed, replace(limits, eos_ids=()))
     return tokens, EndReason.EOS if tokens and tokens[-1] in limits.eos_ids else end
 
 
-def token_by_token(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def token_by_token(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Twin: the tokens are emitted one at a time, each with a test of its own."""
-    tokens: tuple[int, ...] = ()
+    tokens: Tokens = ()
     for token in proposed:
-        more, end = cut(length + len(tokens), emitted + len(tokens), (token,), limits)
+        more, end = cut(prompt, emitted + tokens, (token,), limits)
         tokens += more
         if end is not None:
             return tokens, end
     return tokens, None
 
 
-def no_end_tokens(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def no_end_tokens(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: end tokens do not end the text."""
-    return cut(length, emitted, proposed, Limits(limits.max_new_tokens, (), limits.max_length))
+    return cut(prompt, emitted, proposed, replace(limits, eos_ids=()))
 
 
-def end_token_dropped(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def end_token_dropped(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: the text ends before its end token instead of after it."""
-    tokens, end = cut(length, emitted, proposed, limits)
+    tokens, end = cut(prompt, emitted, proposed, limits)
     return (tokens[:-1] if end is EndReason.EOS else tokens), end
 
 
-def cap_not_cut(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def cap_not_cut(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: the caps are looked at only after the whole round was emitted."""
-    tokens, end = cut(length, emitted, proposed, limits)
-    return (tokens if end in (None, EndReason.EOS) else proposed), end
+    tokens, end = cut(prompt, emitted, proposed, limits)
+    return (proposed if end in (EndReason.CAP, EndReason.CONTEXT) else tokens), end
 
 
-def first_end_token_only(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def first_end_token_only(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: of several end tokens only the first is known."""
-    return cut(length, emitted, proposed, Limits(limits.max_new_tokens, limits.eos_ids[:1], limits.max_length))
+    return cut(prompt, emitted, proposed, replace(limits, eos_ids=limits.eos_ids[:1]))
 
 
-def end_tokens_reversed(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
-    """Twin: the end tokens come in the opposite order."""
-    return cut(length, emitted, proposed, Limits(limits.max_new_tokens, limits.eos_ids[::-1], limits.max_length))
+def end_tokens_reversed(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Twin: end tokens and stop sequences come in the opposite order."""
+    return cut(prompt, emitted, proposed, replace(limits, eos_ids=limits.eos_ids[::-1], stop=limits.stop[::-1]))
 
 
-def cap_before_end_token(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def cap_before_end_token(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: the cap is tested first, so that it is named where an end token is the reason."""
-    tokens, end = cut(length, emitted, proposed, limits)
-    full = emitted + len(tokens) >= limits.max_new_tokens
+    tokens, end = cut(prompt, emitted, proposed, limits)
+    full = len(emitted) + len(tokens) >= limits.max_new_tokens
     return tokens, EndReason.CAP if end is EndReason.EOS and full else end
 
 
-def bonus_withheld(
-    length: int, emitted: int, proposed: tuple[int, ...], limits: Limits
-) -> tuple[tuple[int, ...], EndReason | None]:
+def bonus_withheld(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: the bonus is emitted only where nothing else is."""
-    return cut(length, emitted, proposed[:-1] or proposed, limits)
+    return cut(prompt, emitted, proposed[:-1] or proposed, limits)
+
+
+def stop_within_round(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: a stop sequence is looked for in the tokens of one round; one that began in an earlier round is missed."""
+    blind = replace(limits, max_new_tokens=limits.max_new_tokens - len(emitted), max_length=_left(limits, emitted))
+    return cut(prompt, (), proposed, blind)
+
+
+def stop_at_round_end(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: a stop sequence is looked for at the end of the round only; one inside the round is passed over."""
+    tokens, end = cut(prompt, emitted, proposed, replace(limits, stop=()))
+    text = emitted + tokens
+    met = any(text[-len(sequence) :] == sequence for sequence in limits.stop)
+    return tokens, EndReason.STOP if met and end is not EndReason.EOS else end
+
+
+def stop_anywhere_in_order(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: a stop sequence counts as met once its tokens were emitted in order, whatever stands between them."""
+    for count in range(1, len(proposed) + 1):
+        text = emitted + proposed[:count]
+        tokens, end = cut(prompt, emitted, proposed[:count], limits)
+        if end is None and any(_in_order(sequence, text) for sequence in limits.stop):
+            return tokens, EndReason.STOP
+        if end is not None:
+            return tokens, end
+    return proposed, None
+
+
+def stop_by_rolling_tail(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Twin: of the earlier rounds only so many tokens are kept as the longest stop sequence can need."""
+    need = max((len(sequence) for sequence in limits.stop), default=1) - 1
+    tail = emitted[max(len(emitted) - need, 0) :]
+    gone = len(emitted) - len(tail)
+    return cut(prompt + gone, tail, proposed, replace(limits, max_new_tokens=limits.max_new_tokens - gone))
+
+
+def _left(limits: Limits, emitted: Tokens) -> int | None:
+    return None if limits.max_length is None else limits.max_length - len(emitted)
+
+
+def _in_order(sequence: Tokens, text: Tokens) -> bool:
+    rest = iter(text)
+    return all(token in rest for token in sequence)

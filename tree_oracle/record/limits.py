@@ -1,28 +1,45 @@
 """When a generation ends, as one value handed to every decoder and to the plain loop alike.
 
-Convention: the end token is emitted and is the last one emitted; ``max_new_tokens`` counts every emitted token, the end
-token included; ``max_length`` bounds prompt plus emitted tokens.
+Convention: the end token is emitted and is the last one emitted; so is the whole of a stop sequence, which is found in the
+emitted tokens alone, never in the prompt. ``max_new_tokens`` counts every emitted token, those included; ``max_length``
+bounds prompt plus emitted tokens. Where several hold at the same token, the reason is the first in the order of
+``EndReason``.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
 import msgspec
 
+from tree_oracle.record.errors import UsageError
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where generation must stop. ``eos_ids`` may hold none, one or several end tokens."""
+Sequence: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(min_length=1)]
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where generation must stop. ``eos_ids`` may hold none, one or several end tokens.
+
+    Raises:
+        UsageError: a stop sequence without tokens.
+    """
 
     max_new_tokens: int
     eos_ids: tuple[int, ...] = ()
     max_length: int | None = None
+    stop: tuple[Sequence, ...] = ()  # the text ends as soon as its last tokens are one of these
+
+    def __post_init__(self) -> None:
+        if () in self.stop:
+            raise UsageError("a stop sequence is empty; expected at least one token in each")
 
 
 class EndReason(StrEnum):
     """Why nothing more is emitted."""
 
     EOS = "eos"
+    STOP = "stop"  # a stop sequence is complete
     CAP = "cap"  # max_new_tokens reached
     CONTEXT = "context"  # max_length reached
 

@@ -7,6 +7,8 @@ failure counts neither way here; the level that is said to be held never contain
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import msgspec
 
 from tree_oracle.record.finding import Finding
@@ -50,6 +52,24 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drafted: int = 0
     accepted: int = 0
     emitted: int = 0
+    # Of the rounds that show tree and accepted path, by position from 1 on: how many accept at least so many tokens, and
+    # how many have a node at that depth.
+    reached: tuple[int, ...] = ()
+    proposed: tuple[int, ...] = ()
+
+    def __add__(self, other: Witness) -> Witness:
+        return Witness(
+            self.rounds + other.rounds,
+            self.drafted + other.drafted,
+            self.accepted + other.accepted,
+            self.emitted + other.emitted,
+            _added(self.reached, other.reached),
+            _added(self.proposed, other.proposed),
+        )
+
+
+def _added(some: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip_longest(some, others, fillvalue=0))
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +82,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     grade: str
     results: tuple[CheckResult, ...]
     witness: Witness = Witness()
+    own: Witness = Witness()  # of these, the rounds whose trees the decoder drafted by itself
     environment: dict[str, str] = {}
     required: int | None = None  # the rung asked for; None: the highest that the seams allow
     seed: int | None = None  # of the generated cases; None: the same cases every time

@@ -79,3 +79,12 @@ class Truth(Protocol):
     def noise(self) -> Noise:
         """The measured noise floor, measured once and kept."""
         ...
+
+    def error(self, history: Sequence[int]) -> float:
+        """How far the row after ``history`` of the plain pass is off, in the target's dtype: the largest difference from the
+        float64 row up to a constant shift. 0 where exact."""
+        ...
+
+    def cache_room(self, tokens: Sequence[int]) -> float:
+        """What ``noise().cache`` is for all texts, measured for this one. 0 where exact."""
+        ...

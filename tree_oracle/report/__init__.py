@@ -7,6 +7,8 @@ from tree_oracle.report.catalogue import print_faults as print_faults
 from tree_oracle.report.doctor import print_examined as print_examined
 from tree_oracle.report.junit import junit_xml as junit_xml
 from tree_oracle.report.junit import write_junit as write_junit
+from tree_oracle.report.proof import print_cell as print_cell
+from tree_oracle.report.proof import print_matrix as print_matrix
 from tree_oracle.report.proof import print_proof as print_proof
 from tree_oracle.report.terminal import make_console as make_console
 from tree_oracle.report.terminal import print_report as print_report

@@ -1,4 +1,4 @@
-"""The proof that the battery tells right from wrong, a line at a time."""
+"""The proof that the battery tells right from wrong and the matrix of faults and seams, a line at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from tree_oracle.run import Proof
+    from collections.abc import Sequence
+
+    from tree_oracle.run import Cell, Proof
 
 
 def print_proof(console: Console, proof: Proof) -> None:
@@ -20,3 +22,28 @@ def print_proof(console: Console, proof: Proof) -> None:
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     console.print(line)
+
+
+def print_cell(console: Console, cell: Cell) -> None:
+    """One line: fault, seam, the check that saw it, and how its cause was named."""
+    if cell.named is None:
+        told, style = "not seen", "dim"
+    else:
+        told = f"{cell.check:<14}{cell.named}{', certain' if cell.certain else ''}"
+        told += f": {', '.join(cell.causes)}" if len(cell.causes) > 1 else ""
+        style = "" if cell.good else "bold red"
+    line = Text(f"{cell.fault:<36}{cell.seam:<13}{told}", style=style)
+    line.no_wrap, line.overflow = True, "ellipsis"
+    console.print(line)
+
+
+def print_matrix(console: Console, cells: Sequence[Cell]) -> None:
+    """What the cells come to."""
+    seen = [cell for cell in cells if cell.named is not None]
+    first = sum(cell.named in ("alone", "first") for cell in seen)
+    wrong = sum(not cell.good for cell in cells)
+    share = f" ({first / len(seen):.1%})" if seen else ""
+    console.print(
+        f"\n{len(seen)} of {len(cells)} cells see their fault; the right cause is named first in {first}{share}; "
+        f"a wrong cause is called certain in {wrong}"
+    )

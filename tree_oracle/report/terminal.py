@@ -70,7 +70,9 @@ def _facts(report: Report) -> list[str]:
     counts, known = report.counts, [result.check for result in report.results if result.known is not None]
     lines = [f"checks    {', '.join(f'{counts[status]} {status.value}' for status in Status)}"]
     lines += [f"known     expected to fail: {', '.join(known)}"] if known else []
-    lines += [f"witness   {_witness(report)}", f"truth     grade {report.grade}: {GRADES[report.grade]}"]
+    lines.append(f"witness   {_witness(report)}")
+    lines += _lengths(report)
+    lines.append(f"truth     grade {report.grade}: {GRADES[report.grade]}")
     if report.digest:
         fresh = "the same every time" if report.seed is None else f"fresh, again with --seed {report.seed}"
         lines.append(f"cases     {fresh}, digest {report.digest}")
@@ -95,6 +97,16 @@ def _witness(report: Report) -> str:
     if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"
     return "not needed: single steps were driven, no rounds"
+
+
+def _lengths(report: Report) -> list[str]:
+    """Acceptance of the decoder's own drafts: the trees that the oracle hands over say nothing about a drafter."""
+    own = report.own
+    if not own.rounds:
+        return []
+    rates = [f"{over}/{under}" for over, under in zip(own.reached, own.proposed, strict=True)]
+    by_position = f"; by position {' '.join(rates)}" if rates else ""
+    return [f"length    {own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{by_position}"]
 
 
 def _grouped(report: Report) -> list[tuple[list[CheckResult], Finding]]:

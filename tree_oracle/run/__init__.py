@@ -18,6 +18,9 @@ from tree_oracle.run.known import KnownFailures as KnownFailures
 from tree_oracle.run.known import KnownFailuresError as KnownFailuresError
 from tree_oracle.run.known import read_known as read_known
 from tree_oracle.run.lookup import find_decoder as find_decoder
+from tree_oracle.run.matrix import Cell as Cell
+from tree_oracle.run.matrix import Named as Named
+from tree_oracle.run.matrix import matrix as matrix
 from tree_oracle.run.plan import Plan as Plan
 from tree_oracle.run.prove import Proof as Proof
 from tree_oracle.run.prove import prove as prove

@@ -1,5 +1,8 @@
 """Running checks against one decoder, in this process, into a report.
 
+Rule: a failure is made smaller only where no lower rung of the ladder is broken. What fails above one usually follows from it
+and is shown as found: to shrink it too would take most of the time and say little.
+
 A hang cannot be stopped from inside the process: ``child_run`` runs the same battery in one that can be killed.
 """
 
@@ -13,7 +16,7 @@ from tree_oracle.checks import Check, Source, Stage, witness_of
 from tree_oracle.decoder import Seam
 from tree_oracle.record import Case, CheckResult, DecoderError, Finding, Report, Round, Status, Witness, case_id, worst
 from tree_oracle.run.budget import USUAL, Budget
-from tree_oracle.run.diagnose import diagnose
+from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.driver import Driver
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
@@ -22,7 +25,7 @@ from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
-from tree_oracle.run.tally import Finished, Head, Tally, bare_result
+from tree_oracle.run.tally import Finished, Head, Tally, bare_result, lowest_broken, witness_key
 
 IN_PROCESS = "none: this process, which cannot stop a hang"
 
@@ -79,19 +82,24 @@ class Battery:
         budget: Budget,
         stock: Stock | None = None,
         supervision: Supervision = NOBODY,
+        *,
+        broken: int | None = None,
     ) -> None:
         self.subject, self.budget, self.supervision = subject, budget, supervision
+        self.broken = broken  # the lowest rung on which a check has failed so far
         self.stock = stock or Stock(Stage(subject.truth), cases=budget.cases, seed=budget.seed)
         self.driver = Driver(
             subject.decoder, subject.truth.vocab_size, exact=subject.truth.exact, model=subject.target.model
         )
+        self._line_up = LineUp(subject.target, subject.truth)
         self._witnessed: dict[str, Witness] = {}
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
         began, before = time.monotonic(), set(self._witnessed)
         scenes = self.scenes(check) if cases is None else {}
-        result = self.run(check, cases)
+        result = self.run(check, cases, shrink=self.broken is None or check.rung <= self.broken)
+        self.broken = lowest_broken([result], self.broken)
         new = {name: seen for name, seen in self._witnessed.items() if name not in before}
         return Finished(result, new, scenes, round(time.monotonic() - began, 3))
 
@@ -99,16 +107,16 @@ class Battery:
         """The digest of every scene that the check uses with this decoder."""
         return {source.scene.name: self.stock.digest(source.scene) for source in self._offered(check)}
 
-    def run(self, check: Check, cases: Sequence[Case] | None = None) -> CheckResult:
+    def run(self, check: Check, cases: Sequence[Case] | None = None, *, shrink: bool = True) -> CheckResult:
         """The result of one check over all of its sources that the decoder offers.
 
-        ``cases`` are judged instead of the check's own, where they fit a source.
+        ``cases`` are judged instead of the check's own, where they fit a source. ``shrink``: make a failure smaller.
         """
         offered = self._offered(check)
         if not offered:
             wanted = " or ".join(sorted({source.seam.method for source in check.sources}))
             return bare_result(check, Status.NOT_OBSERVABLE, reason=f"needs the method {wanted}")
-        explored = [(source, self._explore(check, source, cases)) for source in offered]
+        explored = [(source, self._explore(check, source, cases, shrink=shrink)) for source in offered]
         return self._combine(check, explored)
 
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
@@ -138,7 +146,7 @@ class Battery:
             return False
         return self._death(source, exploration.worst_case[0]) is None
 
-    def _explore(self, check: Check, source: Source, cases: Sequence[Case] | None) -> Exploration:
+    def _explore(self, check: Check, source: Source, cases: Sequence[Case] | None, *, shrink: bool) -> Exploration:
         exploration = Exploration(lambda case: self.judge(check, source, case))
         if cases is not None:
             exploration.run(case for case in cases if source.scene.fits(case))
@@ -147,8 +155,9 @@ class Battery:
         if not self._looked_into(check, source, exploration):
             return exploration
         self.supervision.on_failure(self._combine(check, [(source, exploration)], quick=True))
-        strategy = source.scene.generated(self.stock.stage)
-        exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed)
+        if shrink:
+            strategy = source.scene.generated(self.stock.stage)
+            exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed)
         return exploration
 
     def _combine(self, check: Check, explored: list[tuple[Source, Exploration]], *, quick: bool = False) -> CheckResult:
@@ -180,11 +189,11 @@ class Battery:
         if diagnose_it and self.budget.diagnose and outcome.status is Status.FAILED:
             others = self.stock.of(source.scene)
             seen = partial(self._rounds, source)
-            diagnosis = diagnose(self.subject.target, self.subject.truth, source.seam, case, others, seen)
+            diagnosis = self._line_up.diagnose(source.seam, case, others, seen)
         return explained(outcome.findings[0], case, outcome.rounds, diagnosis)
 
     def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
-        name = f"{source.seam}{case_id(case)}"
+        name = witness_key(source.seam, case_id(case))
         if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
             self._witnessed[name] = witness_of(outcome.rounds)
 

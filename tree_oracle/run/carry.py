@@ -95,7 +95,7 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
     for case in cases or ():
         refuse_misfit(case, tally.checks, subject.target)
     supervision = Supervision(as_found=frozenset(plan.as_found))
-    run_missing(Battery(subject, plan.budget, supervision=supervision), tally, cases)
+    run_missing(Battery(subject, plan.budget, supervision=supervision, broken=tally.broken), tally, cases)
 
 
 def _report(plan: Plan, tally: Tally, known: KnownFailures, required: int | None) -> Report:

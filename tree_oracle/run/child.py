@@ -84,7 +84,7 @@ def serve(request: Request, channel: Channel) -> None:
     )
     for case in request.cases or ():
         refuse_misfit(case, [CHECKS[name] for name in request.missing], subject.target)
-    battery = Battery(subject, request.plan.budget, supervision=supervision)
+    battery = Battery(subject, request.plan.budget, supervision=supervision, broken=request.broken)
     for name in request.missing:
         check = CHECKS[name]
         channel.send(Started(name, battery.scenes(check) if request.cases is None else {}))

@@ -28,6 +28,7 @@ class Request(msgspec.Struct, frozen=True):
     isolation: str  # the limits in words, for the report
     deadly: tuple[Deadly, ...] = ()
     cases: tuple[Case, ...] | None = None  # judged instead of the checks' own
+    broken: int | None = None  # the lowest rung on which a check has failed so far
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):

@@ -44,7 +44,7 @@ def run_isolated(plan: Plan, tally: Tally, caps: Caps, *, cases: Sequence[Case] 
     while True:
         visit = Visit(tally, caps)
         missing = tuple(check.id for check in tally.missing)
-        request = Request(plan, missing, caps.words, tuple(deadly), given)
+        request = Request(plan, missing, caps.words, tuple(deadly), given, tally.broken)
         with ChildProcess(_COMMAND, encode(request), memory=caps.memory) as child:
             end = visit.follow(child)
         if end is None:

@@ -5,24 +5,26 @@ fields that the decoder showed are compared, rows within the target's tolerance.
 out. What is left after several cases is reported: one suspect is a *certain* cause only if nothing else fits and it was
 told apart on more than the one failing case; several are named together; none is said to be none.
 
-A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it.
+A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
+many checks on the same cases, so what a suspect shows is remembered.
 """
 
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
 
 from tree_oracle.checks.drive import drive
-from tree_oracle.checks.rows import same_row
-from tree_oracle.checks.scores import score_distance, scores_room
-from tree_oracle.decoder import ReferenceDecoder, Seam
+from tree_oracle.checks.rows import distance
+from tree_oracle.checks.scores import score_distance, softmax_room
+from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
-from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth
+from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, case_id
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 
@@ -30,7 +32,9 @@ _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
 _COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end", *_MOVED)
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
+_RIGHT = {part.name: getattr(Parts(), part.name) for part in fields(Parts)}
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
+_KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
 Rounds = tuple[Round, ...]
 
@@ -49,52 +53,91 @@ class Diagnosis:
         return len(self.fits) == 1 and self.cases > 1
 
 
-def diagnose(
-    target: Target, truth: Truth, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]
-) -> Diagnosis:
-    """Try every suspect.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a decoder shows for one case, and whether it broke down after that."""
 
-    Args:
-        target: the model that the decoder runs.
-        truth: for its tolerance only.
-        seam: what the failure was seen through.
-        failing: the case that failed.
-        others: further cases of the same scene.
-        seen: what the decoder under test shows for a case.
-    """
-    fits, tried = list(SUSPECTS), 0
-    for case in [failing, *others[:_MORE_CASES]]:
-        observed = _rounds(partial(seen, case))
-        if not observed:
-            continue
-        tried += 1
-        fits = [suspect for suspect in fits if _reproduces(suspect, target, truth, seam, case, observed)]
-        if not fits:
-            break
-    if not tried:
-        return Diagnosis((), (), 0)
-    return Diagnosis(tuple(fits), tuple(s for s in SUSPECTS if s not in fits), tried)
+    rounds: Rounds
+    broke: bool = False
 
 
-def _rounds(drive_it: Callable[[], Rounds]) -> Rounds:
+class LineUp:
+    """The suspects on one target, driven with the cases of one decoder under test, and what each of them showed."""
+
+    def __init__(self, target: Target, truth: Truth) -> None:
+        """``truth`` gives the tolerance only."""
+        self._target, self._truth = target, truth
+        self._remembered: OrderedDict[tuple[str, Seam, str], Shown] = OrderedDict()
+
+    def diagnose(self, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]) -> Diagnosis:
+        """Try every suspect.
+
+        Args:
+            seam: what the failure was seen through.
+            failing: the case that failed.
+            others: further cases of the same scene.
+            seen: what the decoder under test shows for a case, the same whenever it is asked.
+        """
+        suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam)]
+        fits, tried = list(suspects), 0
+        for case in [failing, *others[:_MORE_CASES]]:
+            observed = _shown(partial(seen, case))
+            if not _comparable(observed, seam):
+                if case is failing:  # whatever fits the other cases does not explain this one
+                    break
+                continue
+            tried += 1
+            fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
+            if not fits:
+                break
+        if not tried:
+            return Diagnosis((), (), 0)
+        return Diagnosis(tuple(fits), tuple(s for s in suspects if s not in fits), tried)
+
+    def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
+        made = self._made(suspect, seam, case, observed.rounds)
+        compared = _BUILT if seam is Seam.BUILD else _COMPARED
+        same_extent = (len(made.rounds), made.broke) == (len(observed.rounds), observed.broke)
+        return same_extent and all(
+            _same_round(mine, theirs, self._truth, compared)
+            for mine, theirs in zip(made.rounds, observed.rounds, strict=True)
+        )
+
+    def _made(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> Shown:
+        """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
+        key = (suspect.name, seam, case_id(case))
+        if key not in self._remembered:
+            draft = _shown_trees(observed) if seam.method == Seam.GENERATE else None
+            decoder, target = ReferenceDecoder(self._target, suspect.parts, draft=draft), self._target
+            made = _shown(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
+            self._remembered[key] = made
+            if len(self._remembered) > _KEPT:
+                self._remembered.popitem(last=False)
+        return self._remembered[key]
+
+
+def _shown(drive_it: Callable[[], Rounds]) -> Shown:
     """The rounds that are shown, up to the one in which the decoder breaks down if it does."""
     try:
-        return drive_it()
+        return Shown(drive_it())
     except DecoderError as error:
-        return tuple(round_ for round_ in error.rounds if isinstance(round_, Round))
+        return Shown(tuple(round_ for round_ in error.rounds if isinstance(round_, Round)), broke=True)
     except TreeOracleError:
-        return ()
+        return Shown(())
 
 
-def _reproduces(suspect: Suspect, target: Target, truth: Truth, seam: Seam, case: Case, observed: Rounds) -> bool:
-    decoder = ReferenceDecoder(
-        target, suspect.parts, draft=_shown_trees(observed) if seam.method == Seam.GENERATE else None
-    )
-    made = _rounds(lambda: drive(decoder, seam, case, truth.vocab_size, model=target.model))
-    return len(made) == len(observed) and all(
-        _same_round(mine, theirs, truth, _BUILT if seam is Seam.BUILD else _COMPARED)
-        for mine, theirs in zip(made, observed, strict=True)
-    )
+def _may_show(suspect: Suspect, seam: Seam) -> bool:
+    """Whether the seam runs a part that the suspect replaces; the others show what the reference shows."""
+    alone = {Seam.BUILD: "build", Seam.LAY_OUT: "lay_out", Seam.ACCEPT: "walk", Seam.MOVE: "move"}
+    replaced = [part.name for part in fields(Parts) if getattr(suspect.parts, part.name) is not _RIGHT[part.name]]
+    if seam in alone:
+        return alone[seam] in replaced
+    return any(part not in ("build", "move") for part in replaced)
+
+
+def _comparable(observed: Shown, seam: Seam) -> bool:
+    """Whether a suspect can be asked for the same: a text that was never shown does not say what was drafted for it."""
+    return bool(observed.rounds) or (observed.broke and seam.method != Seam.GENERATE)
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:
@@ -116,8 +159,7 @@ def _same_round(made: Round, seen: Round, truth: Truth, compared: Sequence[str])
 
 def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     if name == "rows":
-        mine, theirs = _values(made.rows), _values(seen.rows)
-        return mine.shape == theirs.shape and all(same_row(b, a, truth) for a, b in zip(mine, theirs, strict=True))
+        return _same_rows(_values(made.rows), _values(seen.rows), truth)
     if name == "scores":
         return _same_scores(made, seen, truth)
     if name == "cache" and not truth.exact:
@@ -125,11 +167,17 @@ def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     return bool(getattr(made, name) == getattr(seen, name))
 
 
+def _same_rows(mine: np.ndarray, theirs: np.ndarray, truth: Truth) -> bool:
+    """Whether all rows agree within the sampled noise: an estimate is enough where nothing but a suspicion hangs on it."""
+    room = 0.0 if truth.exact else truth.noise().allowed
+    return mine.shape == theirs.shape and all(distance(b, a) <= room for a, b in zip(mine, theirs, strict=True))
+
+
 def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:
     """Whether the reference's log-probabilities are the shown scores, whatever kind those are of."""
     if seen.score_kind is ScoreKind.LOGIT or made.scores is None or seen.scores is None:
         return True  # logits are not comparable: nothing is ruled out by them
-    room = scores_room(_values(made.rows), truth)
+    room = max(map(softmax_room, _values(made.rows))) + (0.0 if truth.exact else 2 * truth.noise().allowed)
     convert = math.exp if seen.score_kind is ScoreKind.PROBABILITY else float
     pairs = zip(_values(made.scores)[1:], _values(seen.scores)[1:], strict=True)
     return all(score_distance(theirs, convert(mine), seen.score_kind) <= room for mine, theirs in pairs)

@@ -49,16 +49,14 @@ def prove(
         UsageError: no fault of that name.
     """
     for target, count in cases:
-        yield _clean(_Ground(target, count), "reference", "reference", ReferenceDecoder)
-    grounds: dict[str, _Ground] = {}
+        yield _clean(Ground(target, count), "reference", "reference", ReferenceDecoder)
+    grounds = Grounds(cases=CATCH_WITHIN)
     for fault in [find_fault(name) for name in names] if names else FAULTS.values():
-        if fault.target not in grounds:
-            grounds[fault.target] = _Ground(fault.target, CATCH_WITHIN)
-        yield _caught(grounds[fault.target], fault)
-        yield _clean(grounds[fault.target], fault.name, "twin", fault.harmless)
+        yield _caught(grounds.of(fault.target), fault)
+        yield _clean(grounds.of(fault.target), fault.name, "twin", fault.harmless)
 
 
-class _Ground:
+class Ground:
     """A target, its truth and the cases: the same for every decoder that is tried on it."""
 
     def __init__(self, target: str, cases: int) -> None:
@@ -70,7 +68,20 @@ class _Ground:
         return make_subject(factory, self.target, name=name, truth=self.truth)
 
 
-def _clean(ground: _Ground, name: str, what: str, factory: Callable[..., object]) -> Proof:
+class Grounds:
+    """One ground per target, made when it is first asked for."""
+
+    def __init__(self, *, cases: int) -> None:
+        self._cases, self._made = cases, dict[str, Ground]()
+
+    def of(self, target: str) -> Ground:
+        """The ground of a target by its specification."""
+        if target not in self._made:
+            self._made[target] = Ground(target, self._cases)
+        return self._made[target]
+
+
+def _clean(ground: Ground, name: str, what: str, factory: Callable[..., object]) -> Proof:
     report = run_battery(ground.subject(name, factory), choose(), ground.budget, stock=ground.stock)
     against = [r for r in report.results if r.status is not Status.PASSED]
     judged = sum(result.cases for result in report.results)
@@ -83,7 +94,7 @@ def _against(result: CheckResult) -> str:
     return f"{result.check} {result.status}: {sentence}"
 
 
-def _caught(ground: _Ground, fault: Fault) -> Proof:
+def _caught(ground: Ground, fault: Fault) -> Proof:
     battery = Battery(ground.subject(fault.name, fault.decoder), ground.budget, ground.stock)
     result = battery.run(CHECKS[fault.check])
     at = result.failed_at if result.status is Status.FAILED else None

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from tree_oracle.checks import Check
-from tree_oracle.record import CheckResult, Report, Status, Witness
+from tree_oracle.decoder import Seam
+from tree_oracle.record import CheckResult, Level, Report, Status, Witness
 from tree_oracle.run.stock import digest_of
+
+_CASE = " "  # between the seam and the id of the case
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +50,11 @@ class Tally:
         """The checks that are still to be done, in order."""
         return [check for check in self.checks if check.id not in self._finished]
 
+    @property
+    def broken(self) -> int | None:
+        """The lowest rung on which a check has failed so far."""
+        return lowest_broken(finished.result for finished in self._finished.values())
+
     def take(self, earlier: Iterable[Finished]) -> None:
         """Count checks that were finished before, and tell nobody."""
         self._finished |= {finished.result.check: finished for finished in earlier}
@@ -66,6 +74,7 @@ class Tally:
             grade=self.head.grade,
             results=tuple(self._result(check) for check in self.checks),
             witness=_sum(done),
+            own=_own(done),
             environment=self.head.environment,
             required=required,
             seed=seed,
@@ -86,7 +95,24 @@ def bare_result(check: Check, status: Status, **more: object) -> CheckResult:
     )  # fmt: skip
 
 
-def _sum(done: Iterable[Finished]) -> Witness:
-    every = {name: seen for finished in done for name, seen in finished.witnessed.items()}.values()
-    fields = ("rounds", "drafted", "accepted", "emitted")
-    return Witness(*(sum(getattr(seen, name) for seen in every) for name in fields))
+def lowest_broken(results: Iterable[CheckResult], known: int | None = None) -> int | None:
+    """The lowest rung on which a ``must`` check failed, of these results and what was known before."""
+    failed = [r.rung for r in results if r.level is Level.MUST and r.status is Status.FAILED]
+    return min(failed if known is None else [*failed, known], default=None)
+
+
+def _sum(done: Iterable[Finished], seams: tuple[Seam, ...] = tuple(Seam)) -> Witness:
+    every = {name: seen for finished in done for name, seen in finished.witnessed.items()}
+    wanted = tuple(f"{seam.value}{_CASE}" for seam in seams)
+    return sum((seen for name, seen in every.items() if name.startswith(wanted)), Witness())
+
+
+def _own(done: list[Finished]) -> Witness:
+    """Rounds of the decoder's own drafting: as it shows them, or as the tap saw the same ones."""
+    shown = _sum(done, (Seam.GENERATE,))
+    return shown if shown.rounds else _sum(done, (Seam.TAP,))
+
+
+def witness_key(seam: Seam, case: str) -> str:
+    """The name of what was seen for one case through one seam."""
+    return f"{seam.value}{_CASE}{case}"

@@ -2,9 +2,9 @@
 
     token_i = the smallest id among the bit-equal maxima of row(prompt, token_1 .. token_{i-1})
 
-It ends after an end token (which is emitted), at the cap on new tokens, or when prompt and emitted tokens fill the context;
-where several hold at once the first of these is the reason. A prompt that fills the context already, or a cap of 0, emits
-nothing. An end token inside the prompt ends nothing.
+It ends after an end token (which is emitted), after a stop sequence (emitted too, and looked for in emitted tokens alone), at
+the cap on new tokens, or when prompt and emitted tokens fill the context; where several hold at once the first of these is
+the reason. A prompt that fills the context already, or a cap of 0, emits nothing. An end token inside the prompt ends nothing.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def plain_greedy(
 def _end(emitted: Sequence[int], total: int, limits: Limits, length: int) -> EndReason | None:
     if emitted and emitted[-1] in limits.eos_ids:
         return EndReason.EOS
+    if any(tuple(emitted[-len(sequence) :]) == sequence for sequence in limits.stop):
+        return EndReason.STOP
     if len(emitted) >= limits.max_new_tokens:
         return EndReason.CAP
     return EndReason.CONTEXT if total >= length else None

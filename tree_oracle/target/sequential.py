@@ -20,7 +20,7 @@ from tree_oracle.target.compat import layer_tensors, prefill
 from tree_oracle.target.errors import HistoryError
 from tree_oracle.target.greedy_plain import plain_greedy
 from tree_oracle.target.sequential_naive import History, naive_rows
-from tree_oracle.target.sequential_noise import measure_noise
+from tree_oracle.target.sequential_noise import cache_room, measure_noise, row_error
 from tree_oracle.target.sequential_shared import shared_rows
 from tree_oracle.target.target import Target
 from tree_oracle.target.threads import one_torch_thread
@@ -108,6 +108,30 @@ class SequentialTruth:
             with self._threads():
                 self._noise = measure_noise(self.target, self._float64())
         return self._noise
+
+    def error(self, history: Sequence[int]) -> float:
+        """How far the plain row after this history is off, up to a constant shift; 0 where exact.
+
+        Raises:
+            HistoryError: as for ``rows``.
+        """
+        (known,) = self._checked([history])
+        if self.exact:
+            return 0.0
+        with self._threads():
+            return row_error(self.target, self._float64(), known)
+
+    def cache_room(self, tokens: Sequence[int]) -> float:
+        """The room of the cache entries of this text; 0 where exact.
+
+        Raises:
+            HistoryError: as for ``rows``.
+        """
+        (known,) = self._checked([tokens])
+        if self.exact:
+            return 0.0
+        with self._threads():
+            return cache_room(self.target, self._float64(), [known])
 
     def _remembered(
         self, memo: _Memo, histories: Sequence[Sequence[int]], run: Callable[[list[History]], _Rows]

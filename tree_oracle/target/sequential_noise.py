@@ -50,15 +50,40 @@ def measure_noise(target: Target, reference: Target, seed: int = 0) -> Noise:
     wrong = naive_rows(reference.model, [_changed(draw, history, target.vocab_size, reach) for history in histories])
     plain = naive_rows(target.model, histories)
     controls = _controls(target.model, groups)
-    rounding, unit = (target.in_dtype("float32"), _FLOAT64_TO_FLOAT32) if target.dtype == "float64" else (target, 1.0)
+    rounding, unit = _rounding(target)
     rounded = plain if rounding is target else naive_rows(rounding.model, histories)
     return Noise(
         sequential=unit * float(_gaps(rounded, true).max()),
         control=max(float(_gaps(plain, rows).max()) for rows in controls),
         wrong_history=float(_gaps(wrong, true).min()),
-        cache=_cache_room(target.model, rounding.model, reference.model, unit, histories),
+        cache=cache_room(target, reference, histories),
         samples=len(controls) * len(histories),
     )
+
+
+def row_error(target: Target, reference: Target, history: History) -> float:
+    """How far one plain row is off, up to a constant shift."""
+    rounding, unit = _rounding(target)
+    gaps = _gaps(naive_rows(rounding.model, [history]), naive_rows(reference.model, [history]))
+    return unit * float(gaps[0])
+
+
+def cache_room(target: Target, reference: Target, histories: Sequence[History]) -> float:
+    """The room of a cache entry, from these texts of two tokens or more; see the first lines of this module."""
+    rounding, unit = _rounding(target)
+    try:
+        errors = (_cache_gap(prefill(rounding.model, h), prefill(reference.model, h)) for h in histories)
+        changes = (
+            _cache_gap(prefill(target.model, h), _in_two_pieces(target.model, h)) for h in histories if len(h) > 1
+        )
+        return 2 * unit * max(errors) + max(changes, default=0.0)
+    except Unsupported:  # no keys and values: nobody can ask for the truth about them either
+        return 0.0
+
+
+def _rounding(target: Target) -> tuple[Target, float]:
+    """The target whose rounding is measured, and what a figure of its is worth."""
+    return (target.in_dtype("float32"), _FLOAT64_TO_FLOAT32) if target.dtype == "float64" else (target, 1.0)
 
 
 def _controls(model: Any, groups: Sequence[Sequence[History]]) -> list[_Rows]:
@@ -66,15 +91,6 @@ def _controls(model: Any, groups: Sequence[Sequence[History]]) -> list[_Rows]:
     batched = [shared_rows(model, group, cached=False) for group in groups]
     behind = [shared_rows(model, group) for group in groups]
     return [naive_rows(model, [h for group in groups for h in group]), np.concatenate(batched), np.concatenate(behind)]
-
-
-def _cache_room(model: Any, rounding: Any, reference: Any, unit: float, histories: Sequence[History]) -> float:
-    try:
-        errors = (_cache_gap(prefill(rounding, h), prefill(reference, h)) for h in histories)
-        changes = (_cache_gap(prefill(model, h), _in_two_pieces(model, h)) for h in histories)
-        return 2 * unit * max(errors) + max(changes)
-    except Unsupported:  # no keys and values: nobody can ask for the truth about them either
-        return 0.0
 
 
 def _in_two_pieces(model: Any, history: History) -> Any:
@@ -109,5 +125,7 @@ def _changed(draw: np.random.Generator, history: History, vocab: int, reach: int
 
 
 def _gaps(rows: _Rows, others: _Rows) -> Float[np.ndarray, " k"]:
-    gaps: Float[np.ndarray, " k"] = np.abs(rows - others).max(axis=1)
+    """Largest differences, row by row, each row taken relative to its maximum: a constant shift is no error."""
+    mine, theirs = (part - part.max(axis=1, keepdims=True) for part in (rows, others))
+    gaps: Float[np.ndarray, " k"] = np.abs(mine - theirs).max(axis=1)
     return gaps

@@ -157,7 +157,8 @@ class StoredSession:
         rows = parts.target_pass(self._target.model, cache, tree, wide)
         decision = parts.walk(tree, rows)
         proposed = (*(int(tree.tokens[node]) for node in decision.accepted), decision.bonus)
-        emitted, end = parts.stop(len(prefix), len(prefix) - self._lengths[request], proposed, self._limits)
+        prompt = self._lengths[request]
+        emitted, end = parts.stop(prompt, prefix[prompt:], proposed, self._limits)
         seen = Round(
             emitted=emitted,
             prefix=prefix,

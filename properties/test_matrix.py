@@ -1,0 +1,57 @@
+"""The fault x seam matrix: a fault is seen where its part shows, and its cause is named there."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+
+import pytest
+from click.testing import CliRunner
+
+from tree_oracle.cli import main
+from tree_oracle.faults import FAULTS
+from tree_oracle.record import UsageError
+from tree_oracle.run import Cell, Named, matrix
+
+
+def test_a_fault_is_seen_where_its_part_shows() -> None:
+    """A wrong position is seen in layouts, rows and whole texts, in no tree and no single decision; its cause is named."""
+    cells = list(matrix(["position-by-slot"]))
+    assert {cell.seam for cell in cells if cell.check} == {"lay_out", "tree_logits", "open", "generate", "tap"}
+    assert {cell.seam for cell in cells if not cell.check} == {"build_tree", "accept"}
+    assert {cell.named for cell in cells if cell.check} <= {Named.FIRST, Named.ALONE}
+    assert all(cell.good for cell in cells)
+
+
+@pytest.mark.skipif(os.environ.get("TREE_ORACLE_PROFILE") != "deep", reason="takes minutes; runs in the profile deep")
+def test_the_right_cause_is_named_first_in_nearly_every_cell() -> None:
+    """Over all faults and seams the planted cause comes first in at least 95% of the cells that see it, and no wrong one is certain."""
+    cells = list(matrix())
+    told = Counter(cell.named for cell in cells if cell.named is not None)
+    assert told[Named.ALONE] + told[Named.FIRST] >= 0.95 * told.total()
+    assert {cell.fault for cell in cells if cell.check} == set(FAULTS)
+    assert all(cell.good for cell in cells)
+
+
+def test_a_wrong_cause_that_is_called_certain_is_no_good_cell() -> None:
+    """Only certainty about the wrong cause is held against the diagnosis."""
+    wrong = Cell(fault="a", seam="open", check="X-01", named=Named.WRONG, causes=("b",), certain=True)
+    assert not wrong.good
+    assert Cell(fault="a", seam="open", check="X-01", named=Named.WRONG, causes=("b", "c")).good
+    assert Cell(fault="a", seam="open").good
+
+
+def test_the_command_prints_the_matrix() -> None:
+    """``faults --matrix`` prints a line per seam and the count, or all of it as JSON; an unknown fault is an error."""
+    shown = CliRunner().invoke(main, ["faults", "--matrix", "--fault", "one-level-more"])
+    assert shown.exit_code == 0
+    assert "1 of 7 cells see their fault; the right cause is named first in 1 (100.0%)" in shown.output
+    data = json.loads(CliRunner().invoke(main, ["faults", "--matrix", "--fault", "one-level-more", "--json"]).output)
+    assert [cell["seam"] for cell in data if cell["check"]] == ["build_tree"]
+    with pytest.raises(UsageError, match="no-such"):
+        list(matrix(["no-such"]))
+    for wrong in (["--matrix", "--prove"], ["--fault", "one-level-more"]):
+        refused = CliRunner().invoke(main, ["faults", *wrong])
+        assert refused.exit_code == 2
+        assert "one of --prove and --matrix" in refused.output
