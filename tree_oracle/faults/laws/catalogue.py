@@ -1,0 +1,12 @@
+"""Every planted fault of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tree_oracle.faults.laws.fault import LawFault
+from tree_oracle.faults.laws.node_faults import NODE_FAULTS
+from tree_oracle.faults.laws.round_faults import ROUND_FAULTS
+
+LAW_FAULTS: Mapping[str, LawFault] = MappingProxyType({fault.name: fault for fault in (*NODE_FAULTS, *ROUND_FAULTS)})

@@ -1,0 +1,160 @@
+"""Planted faults that need more than one node: builders that look ahead, block rules, other laws, coins used again."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tree_oracle.faults.laws.fault import LawFault
+from tree_oracle.faults.laws.memory import KeptNoise
+from tree_oracle.faults.laws.trees import (
+    CoinsByNode,
+    all_but_the_last_level,
+    filtered,
+    most_probable,
+    unscaled_block,
+    up_to_first_other_than,
+)
+from tree_oracle.faults.laws.views import HALF, penalised, tests_from, through
+from tree_oracle.verify.law import (
+    GOLDEN,
+    INSTANCES,
+    NodeScheme,
+    PresencePenalty,
+    Temperature,
+    TreeScheme,
+    Vocabulary,
+    processed,
+    with_bonus_from,
+)
+from tree_oracle.verify.rules import (
+    PROPOSALS,
+    ByDepth,
+    Models,
+    Walk,
+    block,
+    multi_round,
+    point_mass,
+    ratio_chain,
+    without_replacement,
+)
+
+_D = GOLDEN.models
+_SMALL = next(instance for instance in INSTANCES if instance.name == "repeating").models
+_INDEPENDENT, _ORDERED = PROPOSALS["independent"], PROPOSALS["without-replacement"]
+_PAIRS, _CHAIN, _ONE = ByDepth((2, 2)), ByDepth((1, 1)), ByDepth((1,))
+_COOLED = Models(processed(_D.target, Temperature(HALF)), _D.draft)
+_PENALISED = Models(processed(_D.target, PresencePenalty(HALF)), _D.draft)
+_NARROW = Models(_D.target, processed(_D.draft, Vocabulary(3)))
+_UNSURE = Models.constant((Fraction(7, 10), Fraction(3, 10)), (HALF, HALF))
+_ORDERED_PAIR = NodeScheme(without_replacement, _ORDERED, ByDepth((2,)))
+_ORDERED_PAIRS = NodeScheme(without_replacement, _ORDERED, _PAIRS)
+_ONE_DRAW = NodeScheme(ratio_chain, _INDEPENDENT, _ONE)
+
+
+def _kept_noise(name: str, sentence: str, draws: bool, tests: bool) -> LawFault:
+    scheme = NodeScheme(multi_round, _INDEPENDENT, ByDepth((2,)))
+    return LawFault(
+        name=name,
+        sentence=sentence,
+        wakes="two rounds, judged together: each round alone may look right",
+        seen_in="Sequoia, whose noise is drawn once per tree object",
+        scheme=KeptNoise(scheme, draws, tests),
+        twin_sentence="the noise is kept and never used",
+        twin=KeptNoise(scheme, draws=False, tests=False),
+        models=_SMALL,
+        tokens=3,
+        rounds=3,
+    )
+
+
+ROUND_FAULTS = (
+    LawFault(
+        name="pruned-after-the-draw",
+        sentence="a tree is drawn without replacement, cut to its most probable nodes, and verified as if drawn so",
+        wakes="a node whose admission depends on its own token",
+        seen_in="budgets spent on sampled trees",
+        scheme=filtered(Walk(without_replacement), _ORDERED, _PAIRS, most_probable(3)),
+        twin_sentence="the same trees are verified as point masses",
+        twin=filtered(Walk(point_mass), _ORDERED, _PAIRS, most_probable(3)),
+        models=_SMALL,
+        tokens=3,
+    ),
+    LawFault(
+        name="cut-after-seeing",
+        sentence="a chain is cut before the first token that a confidence head does not like, which it has seen by then",
+        wakes="confidence that depends on the token",
+        seen_in="DSpark, appendix A",
+        scheme=filtered(Walk(ratio_chain), _INDEPENDENT, _ONE, up_to_first_other_than(0)),
+        twin_sentence="the chain is cut by depth",
+        twin=filtered(Walk(ratio_chain), _INDEPENDENT, _CHAIN, all_but_the_last_level),
+        models=_UNSURE,
+    ),
+    LawFault(
+        name="unscaled-block-residual",
+        sentence="block verification draws from the residual of the ratio rule, without the weight of the path",
+        wakes="two tokens judged together: the first one alone is right",
+        seen_in="block verification put together from parts of a chain sampler",
+        scheme=TreeScheme(unscaled_block, _INDEPENDENT, _CHAIN),
+        twin_sentence="the residual is scaled by the weight of the path",
+        twin=TreeScheme(block, _INDEPENDENT, _CHAIN),
+        models=_D,
+        tokens=2,
+    ),
+    LawFault(
+        name="raw-bonus",
+        sentence="after a fully accepted path the bonus is drawn without the temperature",
+        wakes="a temperature, and a path accepted to its end",
+        seen_in="EAGLE until 2025-05, HASS",
+        scheme=with_bonus_from(_ORDERED_PAIR, _D.target),
+        twin_sentence="it is drawn with the temperature, through the same detour",
+        twin=with_bonus_from(_ORDERED_PAIR, _COOLED.target),
+        models=_COOLED,
+        tokens=2,
+    ),
+    LawFault(
+        name="raw-tests",
+        sentence="tests and residuals leave out the temperature",
+        wakes="a temperature",
+        seen_in="verification on logits before the processors",
+        scheme=tests_from(_ORDERED_PAIR, _D.target),
+        twin_sentence="they see the processed law, through the same detour",
+        twin=tests_from(_ORDERED_PAIR, _COOLED.target),
+        models=_COOLED,
+        tokens=2,
+    ),
+    LawFault(
+        name="penalty-ignores-the-tree",
+        sentence="penalties count the committed tokens and not those of the path being verified",
+        wakes="a token that repeats one of its own path",
+        seen_in="SGLang's relaxed penalties",
+        scheme=penalised(_ORDERED_PAIRS, _D.target, tree_tokens_count=False),
+        twin_sentence="tokens of the path count",
+        twin=penalised(_ORDERED_PAIRS, _D.target, tree_tokens_count=True),
+        models=_PENALISED,
+        tokens=2,
+    ),
+    LawFault(
+        name="target-cut-to-draft-vocabulary",
+        sentence="the target is renormalised over the draft's smaller vocabulary",
+        wakes="a token that the draft cannot propose and the target can emit",
+        seen_in="draft vocabularies mapped without their complement",
+        scheme=through(_ORDERED_PAIR, Vocabulary(3)),
+        twin_sentence="it is cut to the whole vocabulary",
+        twin=through(_ORDERED_PAIR, Vocabulary(4)),
+        models=_NARROW,
+    ),
+    LawFault(
+        name="coins-of-the-parent",
+        sentence="every node of a path uses the same coins",
+        wakes="two levels, judged together",
+        seen_in="random numbers indexed by sibling and not by node",
+        scheme=TreeScheme(CoinsByNode(multi_round, again=True), _INDEPENDENT, _PAIRS),
+        twin_sentence="every node has coins of its own",
+        twin=TreeScheme(CoinsByNode(multi_round, again=False), _INDEPENDENT, _PAIRS),
+        models=_SMALL,
+        tokens=2,
+    ),
+    _kept_noise("tests-kept", "the coins of acceptance tests are drawn once and used in every round", False, True),
+    _kept_noise("draws-kept", "the noise of proposal and bonus is drawn once and used in every round", True, False),
+    _kept_noise("all-noise-kept", "all noise is drawn once and used in every round", True, True),
+)

@@ -1,0 +1,112 @@
+"""Trees that are drafted by a coin, and the models whose laws they hold.
+
+Children are drawn when a rule first asks for them. That changes no law, as long as nothing outside looks at a token before it
+is asked for: whether a node exists depends on its parent's path alone. Builders that do look are whole programs of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tree_oracle.verify.coin import Coin
+from tree_oracle.verify.probabilities import Law, Number
+from tree_oracle.verify.rules.proposals import Proposal
+from tree_oracle.verify.rules.protocol import ROOT
+
+Context: TypeAlias = tuple[int, ...]  # every token so far
+Source: TypeAlias = Callable[[Context], Sequence[Number]]
+Widths: TypeAlias = Callable[[Context], int]  # children wanted below a path of this round
+
+
+class Laws:
+    """One law per context, asked for once and checked. Contexts of equal laws share one ``Law``."""
+
+    def __init__(self, source: Source, name: str) -> None:
+        self._source, self._name = source, name
+        self._known: dict[Context, Law] = {}
+        self._by_value: dict[tuple[Number, ...], Law] = {}
+
+    def __call__(self, context: Context) -> Law:
+        """The law of the token after ``context``.
+
+        Raises:
+            InvalidLaw: the source gave no law; the message names the model and the context.
+        """
+        if context not in self._known:
+            law = Law(self._source(context), f"the {self._name} law after {context}")
+            self._known[context] = self._by_value.setdefault(law.values, law)
+        return self._known[context]
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """A target and the draft that proposes for it. The target is the *processed* law, which the output must follow."""
+
+    target: Laws
+    draft: Laws
+
+    @classmethod
+    def of(cls, target: Source, draft: Source) -> Models:
+        """Models from any two functions of the context."""
+        return cls(Laws(target, "target"), Laws(draft, "draft"))
+
+    @classmethod
+    def constant(cls, target: Sequence[Number], draft: Sequence[Number]) -> Models:
+        """Models that do not look at the context."""
+        return cls.of(lambda _: target, lambda _: draft)
+
+
+@dataclass(frozen=True, slots=True)
+class ByDepth:
+    """As many children as is written for the depth, none below."""
+
+    counts: tuple[int, ...]
+
+    def __call__(self, path: Context) -> int:
+        """See ``Widths``."""
+        return self.counts[len(path)] if len(path) < len(self.counts) else 0
+
+
+class DrawnTree:
+    """See ``DraftTree``: the tree of one round after ``context``."""
+
+    def __init__(self, coin: Coin, models: Models, context: Context, proposal: Proposal, widths: Widths) -> None:
+        self._coin, self._models, self._context = coin, models, context
+        self._proposal, self._widths = proposal, widths
+        self._paths: list[Context] = [()]
+        self._children: dict[int, tuple[int, ...]] = {}
+
+    def children(self, node: int) -> tuple[int, ...]:
+        """See ``DraftTree``."""
+        if node not in self._children:
+            wanted = self._widths(self._paths[node])
+            tokens = self._proposal(self._coin, self.draft(node), wanted) if wanted else ()
+            first = len(self._paths)
+            self._paths += [(*self._paths[node], token) for token in tokens]
+            self._children[node] = tuple(range(first, len(self._paths)))
+        return self._children[node]
+
+    def path(self, node: int) -> Context:
+        """The tokens from the root, which is excluded, to ``node``."""
+        return self._paths[node]
+
+    def token(self, node: int) -> int:
+        """See ``DraftTree``."""
+        return self._paths[node][-1]
+
+    def target(self, node: int) -> Law:
+        """See ``DraftTree``."""
+        return self._models.target(self._context + self._paths[node])
+
+    def draft(self, node: int) -> Law:
+        """See ``DraftTree``."""
+        return self._models.draft(self._context + self._paths[node])
+
+    def grow(self) -> list[int]:
+        """Draw the whole tree at once; its nodes, parents first."""
+        nodes = [ROOT]
+        for node in nodes:
+            nodes += self.children(node)
+        return nodes
