@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import DynamicCache, StaticCache
 
-from tree_oracle.decoder import HalfRightDraft, ReferenceDecoder
+from tree_oracle.decoder import HalfRightDraft, Parts
 from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.session import Request
 from tree_oracle.record import EndReason, LayerRows, Limits, Round, Unsupported
 from tree_oracle.target import SequentialTruth, forward_with_cache, load_target
 from tree_oracle.target.tiny_configurations import EAGER_ONLY, WINDOW
@@ -55,7 +56,7 @@ def gap(layers: Sequence[LayerRows], cold: Sequence[LayerRows]) -> float:
 def rounds_of(spec: str, prompt: Sequence[int], count: int) -> list[Round]:
     """A whole session. After every round the cache is compared with a cold run of the committed tokens without the newest."""
     found, allowed = truth(spec), 0.0 if spec in EXACT else 1e-9
-    (request,) = ReferenceDecoder(found.target).open([prompt], Limits(count)).requests
+    request = Request(found.target, Parts(), prompt, Limits(count))
     draft, rounds = HalfRightDraft(found.target), list[Round]()
     while request.ended is None:
         rounds.append(request.step(draft(request.committed)))

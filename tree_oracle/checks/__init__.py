@@ -1,12 +1,15 @@
 """The checks: one judge per law, grouped in families, with the cases that wake every known class of fault."""
 
 from tree_oracle.checks import (  # noqa: F401  (importing a family registers its checks)
+    batch,
     chain,
     commit,
     construct,
     gather,
     greedy,
     history,
+    law,
+    law_text,
     metric,
     move,
     move_states,
@@ -18,6 +21,8 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
 from tree_oracle.checks.check import CHECKS as CHECKS
 from tree_oracle.checks.check import Check as Check
 from tree_oracle.checks.check import Source as Source
+from tree_oracle.checks.outcomes import OUTCOMES as OUTCOMES
+from tree_oracle.checks.outcomes import outcomes_of as outcomes_of
 from tree_oracle.checks.scene import Scene as Scene
 from tree_oracle.checks.scene import Stage as Stage
 from tree_oracle.checks.select import choose as choose

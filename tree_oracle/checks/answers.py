@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from tree_oracle.decoder.caches import Pool
 from tree_oracle.record import AdapterError, Array, DecoderError, FileError, LayerRows
+from tree_oracle.tree.formats import Shown
 
 # Additive masks hold 0 where a row attends; anything at or below this is a "no". Real masks use -10000, finfo.min or -inf.
 _HIDDEN_BELOW = -1e4
@@ -76,6 +77,17 @@ def accepted(value: Any, count: int) -> tuple[int, ...]:
     return path
 
 
+def decision(answer: Any, count: int, vocab_size: int) -> tuple[tuple[int, ...], int]:
+    """The accepted nodes and the bonus token: a pair, or fields of these names."""
+    path, bonus = _field(answer, "accepted"), _field(answer, "bonus")
+    if path is None or bonus is None:
+        if not isinstance(answer, Sequence) or len(answer) != 2:
+            raise AdapterError(f"accept answered {type(answer).__name__}; expected (accepted nodes, bonus token)")
+        path, bonus = answer
+    (token,) = tokens([bonus], "bonus", vocab_size)
+    return accepted(path, count), token
+
+
 def rows(value: Any, what: str, count: int, vocab_size: int) -> Float[np.ndarray, "n vocab"]:
     """Rows, one per node.
 
@@ -117,9 +129,11 @@ def visible(answer: Any, count: int, columns: int) -> Bool[np.ndarray, "n column
     return found if name == "visible" else ~found
 
 
-def positions(answer: Any, count: int) -> tuple[int, ...]:
-    """The positions of a layout."""
+def positions(answer: Any, count: int) -> tuple[int, ...] | None:
+    """The positions of a layout; None where it was read from an encoding that holds none."""
     found = _field(answer, "positions")
+    if found is None and isinstance(answer, Shown):
+        return None
     if found is None:
         raise AdapterError("a layout holds no positions; expected one integer per node")
     return tuple(integers(found, "layout.positions", count).tolist())

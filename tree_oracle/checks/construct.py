@@ -134,10 +134,15 @@ def is_what_the_policy_builds(view: View) -> Iterator[Finding]:
     """The tree is the one that the declared policy builds from the same draft, or one that it allows where scores tie.
 
     Nodes are compared by their tokens from the root on: the storage order is the decoder's own. Draft probabilities are
-    powers of two, so scores tie exactly or not at all, and no rounding can be blamed. Real causes: a score without the
-    parent's, a law asked for another token or depth, a budget that counts the root, equal scores ordered deeper first.
+    powers of two, so scores tie exactly or not at all, and no rounding can be blamed. A policy that was named is not held to
+    drafts that look at more than its own do, nor to any where the tree depends on what was not declared. Real causes: a score
+    without the parent's, a law asked for another token or depth, a budget that counts the root, equal scores ordered deeper
+    first.
     """
     policy, draft, data = _policy(view), TableDraft.of(_draft(view)), _draft(view)
+    reason = policy.unfit(data)
+    if reason:
+        raise NothingToJudge(Status.NOT_APPLICABLE, reason)
     for index, round_ in enumerate(_trees(view)):
         prefix, tokens, parents = shown(round_)
         due = policy.build(draft, prefix[-1])

@@ -13,24 +13,23 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tree_oracle.checks import answers
+from tree_oracle.checks import answers, encodings, law_drive
+from tree_oracle.checks.drive_session import session_rounds
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.construct import TableDraft
+from tree_oracle.decoder.caches import Pool
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
-    AdapterError,
     Array,
     Case,
     DecoderError,
     EndReason,
-    Limits,
     Round,
     TreeData,
-    Unsupported,
     UsageError,
 )
 from tree_oracle.tree import CandidateTree
@@ -64,7 +63,7 @@ def _build_tree(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.draft is None:
         raise UsageError("a case for build_tree holds no draft")
     answer = _ask(decoder, "build_tree", TableDraft.of(case.draft), case.prefix[-1])
-    tokens, parents = protect("build_tree", lambda: answers.tree(answer))
+    tokens, parents = protect("build_tree", lambda: answers.tree(encodings.built(answer)))
     return (Round(emitted=(), prefix=case.prefix, tokens=tokens, parents=parents),)
 
 
@@ -73,8 +72,8 @@ def _lay_out(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
 
 
 def _laid_out(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> Round:
-    answer = _ask(decoder, "lay_out", CandidateTree.from_data(tree), len(prefix))
-    count = len(tree.tokens)
+    given = _ask(decoder, "lay_out", CandidateTree.from_data(tree), len(prefix))
+    answer, count = protect("lay_out", lambda: encodings.laid_out(given, tree, len(prefix))), len(tree.tokens)
     mask = protect("lay_out", lambda: answers.visible(answer, count, len(prefix) - 1 + count))
     placed = protect("lay_out", lambda: answers.positions(answer, count))
     return _known(prefix, tree, visible=Array.of(mask), positions=placed)
@@ -94,9 +93,11 @@ def _move(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.move is None:
         raise UsageError("a case for move says of nothing that it is to be moved")
     refuse_misfit(case.move)
-    pools = tagged(case.move)  # they are handed over to be changed, so they are no input that must stay as it is
+    pools = tagged(case.move)
+    # What they hold is there to be changed, so it is no input that must stay as it is; the list and the objects are private.
+    theirs = [Pool(pool.layer, pool.part, pool.data[...], pool.packed) for pool in pools]
     given = [list(case.move.accepted), list(case.move.slots), table_of(case.move)]
-    answer = call("move", lambda *arguments: decoder.move(*arguments, pools), *given)
+    answer = call("move", lambda *arguments: decoder.move(*arguments, theirs), *given)
     held, length, pages = protect("move", lambda: answers.moved(answer, pools))
     return (Round(emitted=(), accepted=case.move.accepted, pools=held, length=length, pages=pages),)
 
@@ -110,72 +111,9 @@ def _accept(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
 
 def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.ndarray, vocab_size: int) -> Round:
     answer = call("accept", decoder.accept, CandidateTree.from_data(tree), rows.copy())
-    accepted, bonus = protect("accept", lambda: _decision(answer, len(tree.tokens), vocab_size))
+    accepted, bonus = protect("accept", lambda: answers.decision(answer, len(tree.tokens), vocab_size))
     emitted = (*(tree.tokens[v] for v in accepted), bonus)
     return _known(prefix, tree, emitted=emitted, accepted=accepted, bonus=bonus)
-
-
-def _decision(answer: Any, count: int, vocab_size: int) -> tuple[tuple[int, ...], int]:
-    accepted, bonus = answers.field(answer, "accepted"), answers.field(answer, "bonus")
-    if accepted is None or bonus is None:
-        if not isinstance(answer, Sequence) or len(answer) != 2:
-            raise AdapterError(f"accept answered {type(answer).__name__}; expected (accepted nodes, bonus token)")
-        accepted, bonus = answer
-    (token,) = answers.tokens([bonus], "bonus", vocab_size)
-    return answers.accepted(accepted, count), token
-
-
-def _session(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
-    session = _ask(decoder, "open", [list(case.prefix)], _replace(case.limits or Limits(max_new_tokens=1 << 30)))
-    if not protect("open", lambda: callable(getattr(session, "step", None))):
-        raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
-    committed, rounds = case.prefix, []
-    for tree in case.trees:
-        try:
-            rounds.append(_step(session, committed, _rooted(tree, committed[-1]), vocab_size))
-        except DecoderError as error:
-            error.rounds = tuple(rounds)
-            raise
-        committed += rounds[-1].emitted
-        if rounds[-1].end is not None:
-            break
-    return tuple(rounds)
-
-
-def _step(session: Any, committed: tuple[int, ...], tree: TreeData, vocab_size: int) -> Round:
-    answer = _ask(session, "step", [CandidateTree.from_data(tree)])
-    (entry,) = protect("step", lambda: answers.sequence(answer, "step", 1))
-    round_ = protect("step", lambda: read_round(entry, committed, tree, vocab_size))
-    _refuse_impossible(round_, len(tree.tokens))
-    return _with_cache(session, round_)
-
-
-def _refuse_impossible(round_: Round, nodes: int) -> None:
-    """A round commits the accepted nodes and a bonus: at least one token while nothing ends, at most one per node."""
-    if len(round_.emitted) > nodes:
-        raise DecoderError(
-            f"step emitted {len(round_.emitted)} tokens for a tree of {nodes} nodes; expected at most {nodes}"
-        )
-    if not round_.emitted and round_.end is None:
-        raise DecoderError("step emitted nothing and named no end; expected at least one token")
-
-
-def _rooted(tree: TreeData, token: int) -> TreeData:
-    """The tree with the root that this decoder has really come to; a right decoder has come to the case's own."""
-    return TreeData((token, *tree.tokens[1:]), tree.parents)
-
-
-def _with_cache(session: Any, round_: Round) -> Round:
-    shows = protect("cache", lambda: callable(getattr(session, "cache", None)))
-    if round_.cache is not None or not shows:
-        return round_
-    try:
-        answer = _ask(session, "cache")
-    except Unsupported:  # a cache that cannot be cut to one request's rows shows nothing; the round is still a round
-        return round_
-    (entry,) = protect("cache", lambda: answers.sequence(answer, "cache", 1))
-    held = protect("cache", lambda: answers.layers(entry, "cache"))
-    return _replace(round_, cache=held)
 
 
 def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
@@ -234,7 +172,9 @@ _DRIVES: dict[Seam, Drive] = {
     Seam.LAY_OUT: _lay_out,
     Seam.TREE_LOGITS: _tree_logits,
     Seam.ACCEPT: _accept,
+    Seam.ACCEPT_SAMPLED: law_drive.accept_sampled,
+    Seam.SAMPLED_SESSION: law_drive.open_sampled,
     Seam.MOVE: _move,
-    Seam.SESSION: _session,
+    Seam.SESSION: session_rounds,
     Seam.GENERATE: _generate,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -70,6 +71,8 @@ def _snapshot(argument: Any) -> Any:
         return ("array", argument.dtype.str, argument.shape, argument.tobytes())
     if isinstance(argument, list | tuple):
         return ("sequence", [_snapshot(item) for item in argument])
+    if is_dataclass(argument) and not isinstance(argument, type):  # frozen ones can be changed by force
+        return ("object", {part.name: _snapshot(getattr(argument, part.name)) for part in fields(argument)})
     if isinstance(argument, msgspec.Struct):
         return ("value", msgspec.structs.asdict(argument))
     return ("value", argument)
@@ -89,6 +92,9 @@ def _difference(before: Any, after: Any) -> str:
     if kind == "tree":
         name, old, new = ("tokens", before[1], after[1]) if before[1] != after[1] else ("parents", before[2], after[2])
         return f"the tree's {name} were {old} and are now {new}"
+    if kind == "object":
+        names = [name for name in before[1] if before[1][name] != after[1].get(name)]
+        return f"{names[0]}: {_difference(before[1][names[0]], after[1][names[0]])}"
     if kind == "array":
         return "the array it was handed holds other values now"
     if kind == "sequence":

@@ -38,7 +38,9 @@ def the_path_follows_the_old_rows(view: View) -> Iterator[Finding]:
     for index, seen in seen_moves(view):
         if not seen.has_room:
             yield fail(
-                f"the block table {listing(seen.pages)} has no room for {seen.due} rows",
+                f"the block table names page {seen.unknown[0]}, which the pools do not have"
+                if seen.unknown
+                else f"the block table {listing(seen.pages)} has no room for {seen.due} rows",
                 expected=f"at least {-(-seen.due // seen.move.page_size)} of the pages 0 to {seen.move.pool_pages - 1}",
                 seen=f"{len(seen.pages)} pages of {seen.move.page_size} rows",
                 round=index,
@@ -79,7 +81,7 @@ def _first_wrong_row(seen: Seen, index: int, first: int, sources: list[int], rea
 
 def _need_room(seen: Seen) -> None:
     if not seen.has_room:
-        raise NothingToJudge(Status.NOT_APPLICABLE, "the block table has no room for the rows; see MOVE-01")
+        raise NothingToJudge(Status.NOT_APPLICABLE, "the block table has no place for the rows; see MOVE-01")
 
 
 @check("MOVE-03", rung=1, needs=("pools",), sources=_SOURCES, source="fault classes KV-MOVE and BATCH")

@@ -40,9 +40,18 @@ class Seen:
 
     @property
     def has_room(self) -> bool:
-        """Whether the block table after the move names pages of the pools, enough for the rows."""
-        known = all(0 <= page < self.move.pool_pages for page in self.pages)
-        return known and len(self.pages) * self.move.page_size >= self.due
+        """Whether the block table after the move has a page of the pools for every row."""
+        return len(self.holding) * self.move.page_size >= self.due and not self.unknown
+
+    @property
+    def holding(self) -> tuple[int, ...]:
+        """The pages that rows lie in after the move; what a table names behind them, such as padding, means nothing."""
+        return self.pages[: -(-self.due // self.move.page_size)]
+
+    @property
+    def unknown(self) -> list[int]:
+        """Pages of rows that the pools do not have."""
+        return [page for page in self.holding if not 0 <= page < self.move.pool_pages]
 
     def rows(self) -> list[int]:
         """The pool rows of the request after the move, the kept ones last."""

@@ -12,6 +12,7 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.say import fail
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, shown
+from tree_oracle.checks.wide import WIDE
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding
 
@@ -20,7 +21,12 @@ from tree_oracle.record import Finding
     "POSITION-01",
     rung=1,
     needs=("prefix", "tokens", "parents", "positions"),
-    sources=(Source(Seam.LAY_OUT, TREES), Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS)),
+    sources=(
+        Source(Seam.LAY_OUT, TREES),
+        Source(Seam.LAY_OUT, WIDE),
+        Source(Seam.SESSION, ROUNDS),
+        Source(Seam.TAP, PROMPTS),
+    ),
     source="the definition of tree attention; DESIGN.md section 2",
 )
 def counts_depth(view: View) -> Iterator[Finding]:

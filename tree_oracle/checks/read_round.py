@@ -21,6 +21,7 @@ _PLAIN: dict[str, Any] = {
     "started_ns": int,
     "ended_ns": int,
     "rank": int,
+    "request": int,
     "control": bool,
     "kernel": str,
     "graph": str,

@@ -62,6 +62,8 @@ class Scene:
     limited: bool = False  # whether it holds limits
     drafted: bool = False  # whether it holds a draft
     moved: bool = False  # whether it holds a move
+    batched: bool = False  # whether it holds several requests
+    chancy: bool = False  # whether it holds laws
     drawn: Drawn | None = (
         None  # what ``generated`` composes, if its draws do not depend on the target and can be frozen
     )
@@ -74,4 +76,6 @@ class Scene:
             and self.limited == (case.limits is not None)
             and self.drafted == (case.draft is not None)
             and self.moved == (case.move is not None)
+            and self.batched == bool(case.batch)
+            and self.chancy == (case.law is not None)
         )

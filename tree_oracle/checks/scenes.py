@@ -1,12 +1,14 @@
 """The scenes: which cases each seam is driven with.
 
 trees    one tree over a prefix                        lay_out, tree_logits
+wide     two larger trees (in ``wide``)                lay_out
 pairs    two trees that differ in one node's token     tree_logits
 ties     a tree and made-up rows with many ties        accept
 marked   a tree and rows, each with its own choice     accept
 moves    pools of made-up integers (in ``moves``)      move
 states   the same with recurrent layers                move
 rounds   several trees, one per round                  open
+batches  a session of several requests (in ``batches``)  open
 prompts  a prompt and limits                           generate
 """
 

@@ -101,9 +101,9 @@ def _ended(view: View) -> bool:
     return not view.case.trees or last is None or last.end is not None or not last.emitted
 
 
-@check("STOP-03", rung=3, level=Level.SHOULD, needs=("prefix",), sources=_SOURCES, source=_CLASS)
+@check("STOP-03", rung=3, level=Level.SHOULD, needs=("prefix",), sources=_SOURCES + _STOP_SOURCES, source=_CLASS)
 def says_why_it_ends(view: View) -> Iterator[Finding]:
-    """The round in which the text ends says so, with the right reason; an end token outweighs a cap that it meets.
+    """The round in which the text ends says so, with the right reason; an end token outweighs a stop sequence, and that a cap.
 
     Only decoders whose rounds show ``end`` can be judged.
     """
@@ -125,9 +125,9 @@ def says_why_it_ends(view: View) -> Iterator[Finding]:
 def ends_with_its_first_stop_sequence(view: View) -> Iterator[Finding]:
     """The text ends as soon as its emitted tokens end with a stop sequence, also one that began in an earlier round.
 
-    Woken by a sequence that is complete inside a round, by one that crosses into the next round, by tokens of a sequence
-    that do not stand side by side, and by a sequence that repeats its own beginning. Real causes: only the end of a round
-    is tested, only the tokens of one round, or a matcher that forgets what it had when a match breaks off.
+    Woken by a sequence that is complete inside a round, by one that crosses into the next round or the one after, by one that
+    begins in the prompt, by tokens of a sequence that do not stand side by side, and by a sequence that repeats its own
+    beginning. Real causes: only the end of a round is tested, only the tokens of one or two rounds, or the prompt as well.
     """
     text, limits = emitted(view), limits_of(view)
     if not text:

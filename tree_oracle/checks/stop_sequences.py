@@ -4,7 +4,8 @@ As with end tokens nothing is hunted for: whatever greedy decoding emits is decl
 t0 t1 ... that the rounds emit, the sequences are
 
     inside      two or three tokens within the first round
-    across      the last token of the first round and the first of the second
+    across      the last token of the first round and the first of the second, or all of the second and one of the third
+    prompt      the last token of the prompt and the first emitted one: nothing ends
     one token   like an end token, but told as STOP
     broken      t0 t2, which do not stand side by side: nothing ends
     nested      one that ends inside another, longer one: the shorter ends the text
@@ -31,8 +32,9 @@ _LEAST = 2  # accepted nodes of the first round, so that a sequence can lie insi
 Tokens = tuple[int, ...]
 
 
-def _ways(text: Tokens, first: int) -> Iterator[tuple[Limits, str]]:
-    """Every way to stop in or around ``first`` tokens of the first round; ``text`` goes on beyond them."""
+def _ways(prefix: Tokens, text: Tokens, first: int, second: int = 0) -> Iterator[tuple[Limits, str]]:
+    """Every way to stop in or around ``first`` tokens of the first round; ``text`` goes on beyond them, and beyond the
+    ``second`` tokens of the next round if there are any."""
     for start in range(max(first - 2, 1)):
         for size in (1, 2, 3):
             sequence = text[start : start + size]
@@ -43,6 +45,12 @@ def _ways(text: Tokens, first: int) -> Iterator[tuple[Limits, str]]:
         yield Limits(_PLENTY, stop=(crossing,)), "a stop sequence crosses into the second round"
         yield Limits(first + 1, stop=(crossing,)), "it does, and is complete where the cap is"
         yield Limits(first, stop=(crossing,)), "it would, but the cap comes before its end"
+    if len(text) > first + second and first and second:
+        yield (
+            Limits(_PLENTY, stop=(text[first - 1 : first + second + 1],)),
+            "a stop sequence crosses into the third round",
+        )
+    yield Limits(_PLENTY, stop=((prefix[-1], text[0]),)), "a stop sequence begins in the prompt"
     if len(text) > 2:
         yield Limits(_PLENTY, stop=((text[0], text[2]),)), "tokens of a stop sequence do not stand side by side"
         yield Limits(_PLENTY, stop=(text[:3], text[1:2])), "one stop sequence ends inside another"
@@ -57,31 +65,37 @@ def _listed_stops(stage: Stage) -> list[Case]:
         if script.goal_depth < _LEAST:
             continue
         prefix = spread_prefix(stage, 1 + index % 3, 11 + index)
-        plain = script_rounds(stage, prefix, [script, script], Limits(_PLENTY), "")
-        text, first = _texts(stage, plain)
+        plain = script_rounds(stage, prefix, [script] * 3, Limits(_PLENTY), "")
         cases += [
             Case(prefix=prefix, trees=plain.trees, limits=limits, note=f"{how}; {note_of(shape, goal)}")
-            for limits, how in _ways(text, first)
+            for limits, how in _ways(prefix, *_texts(stage, plain))
         ]
-    return cases[:: max(1, len(cases) // 60)]
+    return _thinned(cases)
+
+
+def _thinned(cases: list[Case]) -> list[Case]:
+    """Some 60 of the cases, and one of each way in any case: a step that divides the number of ways would skip some."""
+    firsts = {case.note.partition(";")[0]: place for place, case in reversed([*enumerate(cases)])}
+    kept = {*firsts.values(), *range(0, len(cases), max(1, len(cases) // 60))}
+    return [cases[place] for place in sorted(kept)]
 
 
 def _drawn_stops(draw: st.DrawFn, stage: Stage) -> Case:
     prefix = draw(prefixes(vocab_size=stage.vocab_size))
     shapes = draw(st.lists(any_shape(stage), min_size=1, max_size=3))
     plain = script_rounds(stage, prefix, shapes, Limits(_PLENTY), "")
-    text, first = _texts(stage, plain)
-    ways = [limits for limits, _ in _ways(text, first)]
+    ways = [limits for limits, _ in _ways(prefix, *_texts(stage, plain))]
     return Case(prefix=prefix, trees=plain.trees, limits=ways[draw(_WAY) % len(ways)])
 
 
-def _texts(stage: Stage, case: Case) -> tuple[Tokens, int]:
-    """What all rounds of a case emit, and how many of these tokens come from the first."""
-    here = stage.after(case.prefix, case.trees[0])
-    first = len(here) - len(case.prefix)
-    for tree in case.trees[1:]:
+def _texts(stage: Stage, case: Case) -> tuple[Tokens, int, int]:
+    """What all rounds of a case emit, and how many of these tokens come from the first round and from the second."""
+    here, ends = case.prefix, [0, 0]
+    for tree in case.trees:
         here = stage.after(here, tree)
-    return here[len(case.prefix) :], first
+        ends.append(len(here) - len(case.prefix))
+    first, second = ends[2], ends[3] - ends[2] if len(ends) > 3 else 0
+    return here[len(case.prefix) :], first, second
 
 
 def _listed_prompt_stops(stage: Stage) -> list[Case]:
@@ -89,14 +103,14 @@ def _listed_prompt_stops(stage: Stage) -> list[Case]:
     for salt, first in enumerate((1, 2, 3, 5)):
         prefix = spread_prefix(stage, 1 + 2 * salt, 70 + salt)
         text = stage.choices(prefix, first + 2)
-        cases += [Case(prefix=prefix, limits=_bounded(limits), note=how) for limits, how in _ways(text, first)]
+        cases += [Case(prefix=prefix, limits=_bounded(limits), note=how) for limits, how in _ways(prefix, text, first)]
     return cases
 
 
 def _drawn_prompt_stops(draw: st.DrawFn, stage: Stage) -> Case:
     prefix = draw(prefixes(vocab_size=stage.vocab_size))
     first = draw(st.integers(1, 8))
-    ways = [limits for limits, _ in _ways(stage.choices(prefix, first + 2), first)]
+    ways = [limits for limits, _ in _ways(prefix, stage.choices(prefix, first + 2), first)]
     return Case(prefix=prefix, limits=_bounded(ways[draw(_WAY) % len(ways)]))
 
 

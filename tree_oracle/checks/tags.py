@@ -107,8 +107,7 @@ class Origins:
             for entry, row in enumerate(pool.read().astype(np.int64))
         }
         plain = [(pool, pool.read().astype(np.int64)) for pool in pools if not pool.packed]
-        self._last = max((int(rows.flat[-1]) for _, rows in plain), default=0)
-        self._firsts = [(int(rows.flat[0]), rows.shape[1], Place(pool.layer, pool.part, 0)) for pool, rows in plain]
+        self._ranges = [(int(rows.flat[0]), int(rows.flat[-1]), rows.shape[1], pool) for pool, rows in plain]
 
     def of(self, row: Int[np.ndarray, " elements"]) -> str:
         """In words, what the row holds."""
@@ -118,12 +117,13 @@ class Origins:
         if not row.any():
             return "zeros"
         parts = list(dict.fromkeys(self._of_element(int(value)) for value in row))
-        return f"pieces of {' and of '.join(parts[:3])}"
+        # Said of the numbers, not of the copy: a sum of two rows may hold a third one's numbers.
+        return f"no whole row, but numbers of {' and of '.join(parts[:3])}"
 
     def _of_element(self, value: int) -> str:
-        for first, width, place in reversed(self._firsts):
-            if first <= value <= self._last:
-                return str(Place(place.layer, place.part, (value - first) // width))
+        for first, last, width, pool in self._ranges:
+            if first <= value <= last:
+                return str(Place(pool.layer, pool.part, (value - first) // width))
         return "no single row"
 
 

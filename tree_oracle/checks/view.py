@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.record import Case, Round, TieRule, Truth
+from tree_oracle.verify.law import Declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class View:
     truth: Truth
     tie_rule: TieRule = TieRule.SMALLEST
     tree_policy: DeclaredPolicy | None = None
+    declared_mode: Declaration | None = None
 
 
 def branch(parents: Sequence[int], node: int) -> list[int]:

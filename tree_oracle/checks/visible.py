@@ -15,11 +15,17 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.say import fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, relation, shown
+from tree_oracle.checks.wide import WIDE
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round
 
 _NEEDS = ("prefix", "tokens", "parents", "visible")
-_SOURCES = (Source(Seam.LAY_OUT, TREES), Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
+_SOURCES = (
+    Source(Seam.LAY_OUT, TREES),
+    Source(Seam.LAY_OUT, WIDE),
+    Source(Seam.SESSION, ROUNDS),
+    Source(Seam.TAP, PROMPTS),
+)
 _LESSON = "the definition of tree attention; DESIGN.md section 2"
 
 

@@ -30,13 +30,14 @@ def explain(name: str) -> int:
     """Explain one check or one planted fault."""
     from tree_oracle.checks import choose
     from tree_oracle.faults import FAULTS
+    from tree_oracle.faults.laws import LAW_FAULTS
     from tree_oracle.report import make_console, print_check, print_fault
 
     if name in FAULTS:
         print_fault(make_console(), FAULTS[name])
     else:
         (found,) = choose(ids=[name])
-        print_check(make_console(), found, FAULTS.values())
+        print_check(make_console(), found, [*FAULTS.values(), *LAW_FAULTS.values()])
     return 0
 
 

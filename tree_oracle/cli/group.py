@@ -8,7 +8,9 @@ from tree_oracle import __version__
 from tree_oracle.cli.catalogue import explain, faults, list_checks
 from tree_oracle.cli.check import check
 from tree_oracle.cli.doctor import doctor
+from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
+from tree_oracle.cli.vectors import vectors
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -20,5 +22,5 @@ def main() -> None:
     """
 
 
-for command in (check, replay, report, doctor, list_checks, explain, faults):
+for command in (check, replay, report, doctor, list_checks, explain, faults, law, vectors):
     main.add_command(command)

@@ -9,6 +9,9 @@ from tree_oracle.construct.calibrated import CalibratedTreeSpark as CalibratedTr
 from tree_oracle.construct.chain import Chain as Chain
 from tree_oracle.construct.coverage import expected_accepted as expected_accepted
 from tree_oracle.construct.ddtree import DDTree as DDTree
+from tree_oracle.construct.declared import Declaration as Declaration
+from tree_oracle.construct.declared import Declared as Declared
+from tree_oracle.construct.declared import declared as declared
 from tree_oracle.construct.draft import HALVING as HALVING
 from tree_oracle.construct.draft import Draft as Draft
 from tree_oracle.construct.draft import MarkovDraft as MarkovDraft
@@ -23,6 +26,7 @@ from tree_oracle.construct.laws import AnyDraft as AnyDraft
 from tree_oracle.construct.laws import History as History
 from tree_oracle.construct.laws import MarginalDraft as MarginalDraft
 from tree_oracle.construct.laws import PathDraft as PathDraft
+from tree_oracle.construct.laws import Sight as Sight
 from tree_oracle.construct.medusa import MEDUSA_63 as MEDUSA_63
 from tree_oracle.construct.opttree import OptTree as OptTree
 from tree_oracle.construct.policy import Built as Built

@@ -58,7 +58,9 @@ def admissible(policy: TreeSpark, draft: AnyDraft, root: int, *, most: int = 100
     scores: dict[Path, float] = {(): 0.0}
     states: set[tuple[Paths, Paths]] = {(frozenset(), frozenset([()]))}  # pool and frontier
     for _ in range(policy.depth):
-        states = _few(most, (after for before in states for after in _level(policy, laws, root, before, scores)))
+        states = _few(most, (after for before in states for after in _level(policy, laws, root, before, scores, most)))
+        if not any(frontier for _, frontier in states):
+            break
     trees = (kept for pool, _ in states for kept in _cuts(pool, lambda path: (-scores[path], len(path)), policy.budget))
     return frozenset(_few(most, map(frozenset, trees)))
 
@@ -72,7 +74,7 @@ def admits(policy: TreeSpark, tree: CandidateTree, draft: AnyDraft, root: int, *
     paths = paths_of(tree)
     if tree.tokens[0] != root or not len(paths) == len(tree) - 1 <= policy.budget or tree.max_depth > policy.depth:
         return False
-    found = held(tree, Laws(draft), policy.branching)
+    found = held(tree, Laws(draft), policy.branching, policy.depth)
     return found is not None and _Membership(policy, tree, found, shallower_first).holds
 
 
@@ -86,11 +88,12 @@ def _few(most: int, items: Iterable[Item]) -> set[Item]:
 
 
 def _level(
-    policy: TreeSpark, laws: Laws, root: int, state: tuple[Paths, Paths], scores: dict[Path, float]
+    policy: TreeSpark, laws: Laws, root: int, state: tuple[Paths, Paths], scores: dict[Path, float], most: int
 ) -> Iterator[tuple[Paths, Paths]]:
     """What pool and frontier may be one level further down; the scores of new paths are noted."""
     pool, frontier = state
-    offers = [list(_offers(path, laws, root, policy.branching, scores)) for path in sorted(frontier)]
+    # Each of a node's offers ends in a state of its own, so too many of one node are too many of all.
+    offers = [_few(most, _offers(path, laws, root, policy.branching, scores)) for path in sorted(frontier)]
     for chosen in product(*offers):
         level = [path for children in chosen for path in children]
         for kept in _cuts(level, lambda path: -scores[path], policy.frontier):
@@ -132,7 +135,7 @@ class _Membership:
 
     @property
     def holds(self) -> bool:
-        return all(self._has_frontier(depth) for depth in range(self._policy.depth))
+        return all(self._has_frontier(depth) for depth in range(min(self._policy.depth, self._tree.max_depth + 1)))
 
     def _may_propose(self, node: int) -> bool:
         """Whether the tree has room for nothing that the node proposes and the tree lacks."""

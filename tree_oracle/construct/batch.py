@@ -51,6 +51,8 @@ def build_batch(policy: TreeSpark, drafts: Sequence[AnyDraft], roots: Sequence[i
     frontier = np.zeros((batch, 1), dtype=np.int64)
     for _ in range(policy.depth):
         frontier = _level(policy, laws, pools, frontier)
+        if not frontier.size:
+            break
     return _packed(policy, pools)
 
 
@@ -59,17 +61,21 @@ def _level(
 ) -> Int[np.ndarray, "batch f"]:
     """Let the frontier propose; the next frontier."""
     batch, width = frontier.shape
-    tokens = np.zeros((batch, width, policy.branching), dtype=np.int64)
+    proposed = {
+        (row, column): laws[row].top(_history(pools, row, int(frontier[row, column])), policy.branching)
+        for row, column in np.argwhere(np.take_along_axis(pools.scores, frontier, axis=1) > -np.inf).tolist()
+    }
+    widest = max((len(ranked.tokens) for ranked in proposed.values()), default=0)  # may be far below the branching
+    tokens = np.zeros((batch, width, widest), dtype=np.int64)
     edges = np.full(tokens.shape, -np.inf)
-    for row, column in np.argwhere(np.take_along_axis(pools.scores, frontier, axis=1) > -np.inf).tolist():
-        ranked = laws[row].top(_history(pools, row, int(frontier[row, column])), policy.branching)
+    for (row, column), ranked in proposed.items():
         tokens[row, column, : len(ranked.tokens)] = ranked.tokens
         edges[row, column, : len(ranked.tokens)] = ranked.edges
-    first, many = pools.scores.shape[1], width * policy.branching
+    first, many = pools.scores.shape[1], width * widest
     above = np.take_along_axis(pools.scores, frontier, axis=1)[:, :, None]
     scores = (above + edges).reshape(batch, many)
     pools.tokens = np.hstack([pools.tokens, tokens.reshape(batch, many)])
-    pools.parents = np.hstack([pools.parents, np.repeat(frontier, policy.branching, axis=1)])
+    pools.parents = np.hstack([pools.parents, np.repeat(frontier, widest, axis=1)])
     pools.edges = np.hstack([pools.edges, edges.reshape(batch, many)])
     pools.scores = np.hstack([pools.scores, scores])
     best = np.argsort(-scores, axis=1, kind="stable")[:, : policy.frontier]

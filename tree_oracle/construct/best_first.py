@@ -65,10 +65,11 @@ class BestFirst:
 
     def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
         """Whether some way to resolve ties gives this tree."""
-        if tree.tokens[0] != root or not len(paths_of(tree)) == len(tree) - 1 <= self.budget:
+        fits = tree.tokens[0] == root and len(paths_of(tree)) == len(tree) - 1 <= self.budget
+        if not fits or tree.max_depth > self.depth:
             return False
-        found = held(tree, Laws(draft), self.branching, self.weigh)
-        return found is not None and tree.max_depth <= self.depth and self._ends(found, tree.depths.tolist())
+        found = held(tree, Laws(draft), self.branching, self.depth, self.weigh)
+        return found is not None and self._ends(found, tree.depths.tolist())
 
     def _ends(self, found: Held, depths: list[int]) -> bool:
         """Whether the best candidate that the tree lacks is no better than its worst node, and is rightly left out."""

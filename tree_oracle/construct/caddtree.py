@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tree_oracle.construct.best_first import BestFirst
-from tree_oracle.construct.laws import AnyDraft
+from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.record import DraftLaw, UsageError
@@ -81,7 +81,9 @@ PUBLISHED = Published(
     source="arXiv 2606.01813; ZhangShuai1230/CaDDTree, caddtree.py and cost_model.py",
     budget="n counts no root; a block of b gives b - 1 levels",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.DEPTH,
     scope="DFlash drafts, batch of one, costs fitted on one device",
     closed_under_ties=True,
     make=CaDDTree,
+    own=("draft_cost", "verify_cost"),
 )

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tree_oracle.construct.best_first import BestFirst
-from tree_oracle.construct.laws import AnyDraft
+from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.record import DraftLaw, UsageError
@@ -66,9 +66,9 @@ class CalibratedTreeSpark:
 
     def estimates(self, edges: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
         """log p of log q, descending."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # a steep slope may take an estimate to 0
             logits = edges - np.log1p(-np.exp(edges))  # +inf where q is 1
-        found = -np.logaddexp(0.0, -(self.slope * logits + self.offset))
+            found = -np.logaddexp(0.0, -(self.slope * logits + self.offset))
         # Rounding in the logit must not turn siblings around.
         return np.asarray(np.minimum.accumulate(found))
 
@@ -86,6 +86,7 @@ PUBLISHED = Published(
     source="arXiv 2609.22098; PopSoda2002/TreeSpark, treespark/tree.py",
     budget="node_cap counts no root, which is no row of the pass either",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.PARENT,
     scope="DSpark drafts; greedy targets by this tree, sampled ones by draws without replacement, which it is not",
     closed_under_ties=True,
     make=CalibratedTreeSpark,

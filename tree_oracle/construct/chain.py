@@ -24,8 +24,8 @@ from functools import partial
 from typing import ClassVar, TypeAlias
 
 from tree_oracle.construct.admissible import paths_of
-from tree_oracle.construct.draws import SEED_0, Draw
-from tree_oracle.construct.laws import AnyDraft, History, Laws, histories_of
+from tree_oracle.construct.draws import SEED_0, Draw, draw_children
+from tree_oracle.construct.laws import AnyDraft, History, Laws, Sight, histories_of
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.sapling import Sapling
@@ -114,7 +114,7 @@ class Chain:
         if self.draw is None:
             return len(growing.branch(last, laws, 1)) == 1
         law = laws.after(growing.history(last))
-        tokens = self.draw(law, 1, growing.history(last)).tolist()
+        tokens = draw_children(self.draw, law, 1, growing.history(last)).tolist()
         return bool(tokens) and growing.add(last, tokens[0], float(law[tokens[0]])) > last
 
 
@@ -125,6 +125,7 @@ PUBLISHED = (
         source="arXiv 2602.06036; z-lab/dflash, dflash/model.py",
         budget="a block of b counts the anchor: b - 1 levels",
         law=DraftLaw.DETERMINISTIC,
+        sees=Sight.DEPTH,
         scope="blocks of 16; greedy and sampled targets by sample matching",
         closed_under_ties=True,
         make=Chain.dflash,
@@ -135,9 +136,11 @@ PUBLISHED = (
         source="arXiv 2607.05147; deepseek-ai/DeepSpec, eval/dspark/draft_ops.py",
         budget="a block of B gives B levels",
         law=DraftLaw.INDEPENDENT,
+        sees=Sight.PARENT,
         scope="blocks of 7, greedy and sampled targets by the ratio test, with and without a confidence cut",
         closed_under_ties=True,
-        make=partial(Chain, 7, SEED_0),
+        make=partial(Chain, depth=7, draw=SEED_0),
+        own=("draw",),
     ),
     Published(
         name="blockwise",
@@ -145,9 +148,10 @@ PUBLISHED = (
         source="Stern et al. 2018; no program was read",
         budget="k heads give k levels, the first of which is the target's own head",
         law=DraftLaw.DETERMINISTIC,
+        sees=Sight.DEPTH,
         scope="greedy targets; the relaxed acceptances are approximate",
         closed_under_ties=True,
-        make=partial(Chain, 8),
+        make=partial(Chain, depth=8),
     ),
     Published(
         name="draft-model-chain",
@@ -155,10 +159,12 @@ PUBLISHED = (
         source="Leviathan et al. 2023; Chen et al. 2023",
         budget="gamma counts drafted tokens",
         law=DraftLaw.INDEPENDENT,
+        sees=Sight.PATH,
         scope="autoregressive draft models; greedy and sampled targets by the ratio test",
         closed_under_ties=True,
-        make=partial(Chain, 5, SEED_0),
+        make=partial(Chain, depth=5, draw=SEED_0),
         aliases=("online-speculative-decoding", "distillspec"),
+        own=("draw",),
     ),
     Published(
         name="specdec",
@@ -166,8 +172,9 @@ PUBLISHED = (
         source="Xia et al. 2023; hemingkx/SpecDec, inference.py",
         budget="the block counts drafted tokens",
         law=DraftLaw.DETERMINISTIC,
+        sees=Sight.DEPTH,
         scope="sequence-to-sequence models; acceptance by rank and margin, exact for greedy targets with beta = 1 alone",
         closed_under_ties=True,
-        make=partial(Chain, 8),
+        make=partial(Chain, depth=8),
     ),
 )

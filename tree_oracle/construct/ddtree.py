@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tree_oracle.construct.best_first import BestFirst
-from tree_oracle.construct.laws import AnyDraft
+from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.record import DraftLaw
@@ -63,6 +63,7 @@ PUBLISHED = Published(
     source="arXiv 2604.12989; liranringel/ddtree, ddtree.py",
     budget="N counts no root; a block of b gives b - 1 levels",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.DEPTH,
     scope="DFlash drafts, batch of one, greedy and sampled targets by sample matching",
     closed_under_ties=True,
     make=DDTree,

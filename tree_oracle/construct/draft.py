@@ -24,6 +24,7 @@ Law: TypeAlias = Float[np.ndarray, " vocab"]
 # ln 2, rounded to 16 bits. Sums of up to 369 of it are exact in float32 and in float64, in whatever order they are taken.
 HALVING = 45426 / 65536
 _NEVER = "-"
+_MOST = 2**24  # numbers in a table that is written down: no file makes us run out of memory
 
 
 class Draft(Protocol):
@@ -98,9 +99,11 @@ class TableDraft:
         """The draft of a record: a digit is a number of halvings, so ``3`` is probability 1/8 as ``-3 * HALVING``.
 
         Raises:
-            InvalidDraft: laws of unequal length, none at all, or a character that is neither a digit nor ``-``.
+            InvalidDraft: laws of unequal length, none at all, too many, or a character that is neither a digit nor ``-``.
         """
         size = data.vocab_size
+        if len(data.laws) * size**2 > _MOST:
+            raise InvalidDraft(f"{len(data.laws)} depths of {size} tokens; expected a table of at most {_MOST} numbers")
         rows = [[_law(text, size) for text in below] for below in data.laws]
         if not rows or not all(rows):
             raise InvalidDraft("a draft without laws; expected at least one law for each depth")

@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from tree_oracle.construct.draft import Law
 from tree_oracle.construct.laws import History
 from tree_oracle.construct.top import top
+from tree_oracle.record import UsageError
 from tree_oracle.tree.values import whole_number
 
 
@@ -46,8 +47,12 @@ class WithoutReplacement:
         whole_number("seed", self.seed, at_least=0)
 
     def __call__(self, law: Law, count: int, history: History) -> Int[np.ndarray, " m"]:
-        """See ``Draw``."""
-        return drawn(law, self.coins(len(law), history), count)
+        """See ``Draw``.
+
+        Raises:
+            UsageError: ``count`` is no integer of at least 0.
+        """
+        return drawn(law, self.coins(len(law), history), whole_number("count", count, at_least=0))
 
     def coins(self, vocab: int, history: History) -> Float[np.ndarray, " vocab"]:
         """One uniform in [0, 1) per token, for the children of the node of this history."""
@@ -58,6 +63,26 @@ class WithoutReplacement:
 
 
 SEED_0 = WithoutReplacement(seed=0)  # what a policy that draws uses unless it is told otherwise
+
+
+def draw_children(draw: Draw, law: Law, count: int, history: History) -> Int[np.ndarray, " m"]:
+    """What ``draw`` answers, checked.
+
+    Raises:
+        UsageError: no integers, more than ``count``, equal ones, or a token that the law does not have or never proposes.
+    """
+    given = draw(law, count, history)
+    tokens = np.asarray(given)
+    if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iu"):
+        raise UsageError(f"the draw after {history} gives {given!r}; expected a row of integers")
+    tokens = tokens.astype(np.int64)
+    inside = ((tokens >= 0) & (tokens < len(law))).all()
+    if not inside or len(set(tokens.tolist())) != len(tokens) or len(tokens) > count or (law[tokens] == -np.inf).any():
+        raise UsageError(
+            f"the draw after {history} gives tokens {tokens.tolist()}; expected at most {count} different ones that the law "
+            f"over {len(law)} tokens allows"
+        )
+    return tokens
 
 
 def drawn(law: Law, coins: Float[np.ndarray, " vocab"], count: int) -> Int[np.ndarray, " m"]:

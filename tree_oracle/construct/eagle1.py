@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tree_oracle.construct.laws import Sight
 from tree_oracle.construct.medusa import choices_of
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.rank_tree import RankTree
@@ -37,7 +38,8 @@ PUBLISHED = Published(
     source="SafeAILab/EAGLE, branch v1, eagle/model/choices.py and cnets.py",
     budget="choices count no root; the pass has one row more",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.PATH,
     scope="25 nodes; greedy targets by the best tokens, sampled ones by draws without replacement",
     closed_under_ties=True,
-    make=partial(RankTree, EAGLE_25),
+    make=partial(RankTree, choices=EAGLE_25),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tree_oracle.construct.admissible import admits
-from tree_oracle.construct.laws import AnyDraft
+from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.treespark import TreeSpark, best_of
@@ -82,6 +82,7 @@ PUBLISHED = Published(
     source="SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate)",
     budget="total_token counts the root; depth d gives d + 1 levels",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.PATH,
     scope="autoregressive feature drafts, total_token 60, depth 7, k 10; greedy and sampled targets by the point-mass rule",
     closed_under_ties=False,
     make=Eagle2,

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from tree_oracle.construct.laws import Laws, edges_of, histories_of
+from tree_oracle.construct.laws import NOTHING, Laws, edges_of, histories_of
 from tree_oracle.tree import CandidateTree
 
 Weigh: TypeAlias = Callable[[Float[np.ndarray, " m"]], Float[np.ndarray, " m"]]
@@ -33,12 +33,15 @@ class Held(NamedTuple):
     omitted: list[list[float]]  # weights of the proposals that are no children
 
 
-def held(tree: CandidateTree, laws: Laws, branching: int, weigh: Weigh = unchanged) -> Held | None:
-    """The tree against the draft; None if a child is no proposal of its parent under any resolution of ties."""
+def held(tree: CandidateTree, laws: Laws, branching: int, depth: int, weigh: Weigh = unchanged) -> Held | None:
+    """The tree, no deeper than ``depth``, against the draft; None if a child is no proposal under any resolution of ties.
+
+    Nodes at ``depth`` propose nothing, and the draft, which may have no law for what would be below them, is not asked.
+    """
     histories = histories_of(tree)
     scores, own, omitted = [0.0] * len(tree), [0.0] * len(tree), list[list[float]]()
     for node in range(len(tree)):
-        ranked = laws.top(histories[node], branching)
+        ranked = laws.top(histories[node], branching) if tree.depths[node] < depth else NOTHING
         weights = dict(zip(ranked.edges.tolist(), weigh(ranked.edges).tolist(), strict=True))
         children = tree.children(node)
         edges = edges_of(laws, ranked, histories[node], tree.tokens[list(children)].tolist())

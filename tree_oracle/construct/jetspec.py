@@ -20,7 +20,7 @@ import numpy as np
 
 from tree_oracle.construct.admissible import paths_of
 from tree_oracle.construct.held import Held, held
-from tree_oracle.construct.laws import AnyDraft, Laws
+from tree_oracle.construct.laws import AnyDraft, Laws, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.sapling import Sapling
@@ -78,7 +78,7 @@ class JetSpec:
         fits = tree.tokens[0] == root and len(paths_of(tree)) == len(tree) - 1 <= self.budget
         if not fits or tree.max_depth > self.depth:
             return False
-        found = held(tree, Laws(draft), self.branching)
+        found = held(tree, Laws(draft), self.branching, self.depth)
         return found is not None and self._expanded_in_order(tree, found)
 
     def _expanded_in_order(self, tree: CandidateTree, found: Held) -> bool:
@@ -110,6 +110,7 @@ PUBLISHED = Published(
     source="arXiv 2606.18394; hao-ai-lab/JetSpec, jetspec/tree/baselines/accum_logp.py",
     budget="budget and num_nodes count the root; the root has depth 0",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.DEPTH,
     scope="causal-in-block parallel heads with one list of tokens for each depth; greedy and sampled targets by matching",
     closed_under_ties=True,
     make=JetSpec,

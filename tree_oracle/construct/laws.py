@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -26,6 +27,18 @@ from tree_oracle.record import UsageError
 from tree_oracle.tree import CandidateTree
 
 History: TypeAlias = tuple[int, ...]  # the root's token first, the node's own last
+
+# Far below what any probability in use has, and so far above the least float64 that no path's sum becomes -inf, which stands
+# for what is never proposed: a mask of the least finite number would.
+_LOWEST = -1e300
+
+
+class Sight(Enum):
+    """What a draft looks at: each sees what the one before it sees, and more."""
+
+    DEPTH = "the depth"
+    PARENT = "the depth and the parent's token"
+    PATH = "every token from the root on"
 
 
 def histories_of(tree: CandidateTree) -> list[History]:
@@ -88,9 +101,15 @@ NOTHING = Ranked(np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 class Laws:
-    """The laws of one draft, checked; the best tokens of each are looked for once."""
+    """The laws of one draft, checked; the best tokens of each are looked for once.
+
+    Raises:
+        InvalidDraft: the object has neither ``log_probs`` nor ``log_probs_after``.
+    """
 
     def __init__(self, draft: AnyDraft) -> None:
+        if not isinstance(draft, PathDraft) and not hasattr(draft, "log_probs"):
+            raise InvalidDraft(f"a draft is {type(draft).__name__}; expected a method log_probs or log_probs_after")
         self._draft = draft
         self._ranked: dict[tuple[Hashable, int], Ranked] = {}
 
@@ -98,13 +117,13 @@ class Laws:
         """The law below the node of this history, float64.
 
         Raises:
-            InvalidDraft: not one log-probability per token, NaN, or above 0.
+            InvalidDraft: not one log-probability per token, NaN, above 0, or so low that sums along a path overflow.
         """
         if isinstance(self._draft, PathDraft):
             law = self._draft.log_probs_after(history)
         else:
             law = self._draft.log_probs(len(history), history[-1])
-        return _checked(np.asarray(law), f"the law at depth {len(history)} after token {history[-1]}")
+        return _checked(law, f"the law at depth {len(history)} after token {history[-1]}")
 
     def top(self, history: History, count: int) -> Ranked:
         """Its ``count`` most probable tokens, fewer where fewer are possible.
@@ -136,11 +155,26 @@ def edges_of(laws: Laws, ranked: Ranked, history: History, tokens: list[int]) ->
     return [known[token] for token in tokens]
 
 
-def _checked(law: Law, place: str) -> Law:
+def _checked(given: object, place: str) -> Law:
+    law = _array(given, place)
     if law.ndim != 1 or law.dtype.kind != "f" or not len(law):
         raise InvalidDraft(f"{place} has shape {law.shape} and dtype {law.dtype}; expected one float per token")
     wrong = ~(law <= 0)
     if wrong.any():
         token = int(wrong.argmax())
         raise InvalidDraft(f"{place} gives token {token} log-probability {law[token]}; expected at most 0")
-    return law.astype(np.float64, copy=False)
+    law = law.astype(np.float64, copy=False)
+    deep = (law < _LOWEST) & (law > -np.inf)
+    if deep.any():
+        token = int(deep.argmax())
+        raise InvalidDraft(
+            f"{place} gives token {token} log-probability {law[token]}, whose sums overflow; expected -inf for never"
+        )
+    return law
+
+
+def _array(given: object, place: str) -> np.ndarray:
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InvalidDraft(f"{place} is a {type(given).__name__} that numpy cannot read: {error}") from error

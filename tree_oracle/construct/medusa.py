@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from tree_oracle.construct.laws import Sight
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.rank_fit import Ranks
 from tree_oracle.construct.rank_tree import RankTree
@@ -40,7 +41,8 @@ PUBLISHED = Published(
     source="FasterDecoding/Medusa, medusa/model/medusa_choices.py and utils.py",
     budget="choices count no root; the pass has one row more",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.DEPTH,
     scope="heads with ten candidates each; greedy targets, and typical acceptance, which is approximate",
     closed_under_ties=True,
-    make=partial(RankTree, MEDUSA_63),
+    make=partial(RankTree, choices=MEDUSA_63),
 )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tree_oracle.construct.admissible import admits
-from tree_oracle.construct.laws import AnyDraft, Laws
+from tree_oracle.construct.laws import AnyDraft, Laws, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.sapling import Sapling
@@ -107,6 +107,7 @@ PUBLISHED = Published(
     source="Jikai0Wang/OPT-Tree, opt_classic/tree.py and utils.py",
     budget="nodes count no root; layers are levels below the root",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.PATH,
     scope="autoregressive drafts; greedy and sampled targets by sample matching",
     closed_under_ties=False,
     make=OptTree,

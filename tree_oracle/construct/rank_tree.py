@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tree_oracle.construct.admissible import paths_of
-from tree_oracle.construct.draws import Draw
+from tree_oracle.construct.draws import Draw, draw_children
 from tree_oracle.construct.laws import NOTHING, AnyDraft, History, Laws, Ranked
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.rank_fit import Ranks, fits
@@ -30,18 +30,21 @@ class RankTree:
     """The policy: build exactly this shape.
 
     Raises:
-        UsageError: no choices, equal ones, a negative rank, or one whose parent is missing.
+        UsageError: no choices, equal ones, one that is no tuple of integers, a negative rank, or one whose parent is missing.
     """
 
     choices: tuple[Ranks, ...]
     draw: Draw | None = None  # None: the most probable tokens
 
     def __post_init__(self) -> None:
+        for ranks in self.choices:
+            if not isinstance(ranks, tuple) or not all(map(_is_rank, ranks)):
+                raise UsageError(f"choice {ranks!r}; expected ranks from 0 on in a tuple")
         known = {(), *self.choices}
         if not self.choices or len(known) != len(self.choices) + 1:
             raise UsageError(f"{len(self.choices)} choices, {len(known) - 1} distinct paths; expected distinct ones")
         for ranks in self.choices:
-            if min(ranks) < 0 or ranks[:-1] not in known:
+            if ranks[:-1] not in known:
                 raise UsageError(
                     f"choice {ranks}; expected ranks from 0 on, and its parent {ranks[:-1]} among the choices"
                 )
@@ -100,5 +103,9 @@ class RankTree:
         if self.draw is None:
             return laws.top(history, count)
         law = laws.after(history)
-        tokens = self.draw(law, count, history)
+        tokens = draw_children(self.draw, law, count, history)
         return Ranked(tokens, law[tokens])
+
+
+def _is_rank(rank: object) -> bool:
+    return isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0

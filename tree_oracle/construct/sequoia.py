@@ -17,6 +17,7 @@ models at hand; the default only illustrates it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tree_oracle.construct.draws import SEED_0, Draw
-from tree_oracle.construct.laws import AnyDraft
+from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.rank_fit import Ranks
@@ -35,6 +36,7 @@ from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.values import whole_number
 
 _IMPOSSIBLE = -np.inf
+_MOST_CELLS = 2**22  # half a minute; 768 nodes of up to 32 children at 20 levels take an eighth of it
 
 
 class Programme:
@@ -51,6 +53,10 @@ class Programme:
         if not len(acceptance) or not ((self._chances >= 0) & (self._chances <= 1)).all():
             raise UsageError(f"acceptance is {tuple(acceptance)}; expected at least one probability")
         shape = self._levels + 1, len(acceptance) + 1, self._nodes + 1
+        if math.prod(shape) > _MOST_CELLS:
+            raise UsageError(
+                f"{nodes} nodes, {levels} levels and {len(acceptance)} chances; expected tables of at most {_MOST_CELLS} cells"
+            )
         self._table: Float[np.ndarray, "levels children nodes"] = np.full(shape, _IMPOSSIBLE)
         self._split: Int[np.ndarray, "levels children nodes"] = np.zeros(shape, dtype=np.int64)
         for level in range(1, self._levels + 1):
@@ -136,7 +142,7 @@ class Sequoia:
     @cached_property
     def shape(self) -> RankTree:
         """The tree of ranks: the grow map."""
-        size = self.budget + 1, self.depth + 1
+        size = self.budget + 1, min(self.depth, self.budget) + 1  # no tree has more levels than nodes
         return RankTree(Programme(self.acceptance, *size).choices(*size), self.draw)
 
     @property
@@ -162,7 +168,9 @@ PUBLISHED = Published(
     source="Infini-AI-Lab/Sequoia, tree_search.py and Tree/SpecTree.py",
     budget="m counts the root and l its level",
     law=DraftLaw.WITHOUT_REPLACEMENT,
+    sees=Sight.PATH,
     scope="autoregressive draft models; sampled targets by draws without replacement, greedy ones by the best tokens",
     closed_under_ties=True,
     make=Sequoia,
+    own=("acceptance", "draw"),
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from itertools import product
 
 from tree_oracle.construct.draws import Draw
+from tree_oracle.construct.laws import Sight
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.rank_tree import RankTree
 from tree_oracle.record import DraftLaw
@@ -38,6 +39,7 @@ PUBLISHED = Published(
     source="flexflow/FlexFlow, src/runtime/request_manager.cc",
     budget="widths count no root; the limit of 64 tree tokens does",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.PATH,
     scope="one draft model, widths up to 3, eight levels; greedy targets (the program), independent draws (the paper)",
     closed_under_ties=True,
     make=expansion,

@@ -25,7 +25,8 @@ from jaxtyping import Float, Int
 from tree_oracle.construct.admissible import Paths, paths_of
 from tree_oracle.construct.best_first import BestFirst
 from tree_oracle.construct.draft import Law
-from tree_oracle.construct.laws import AnyDraft, History, Laws, histories_of
+from tree_oracle.construct.invalid import InvalidDraft
+from tree_oracle.construct.laws import AnyDraft, History, Laws, Sight, histories_of
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.record import DraftLaw, UsageError
@@ -111,7 +112,13 @@ class Taps:
         for node, history in enumerate(histories):
             children = list(pool.children(node))
             if children:
-                chances = np.asarray(self.scorer(history, pool.tokens[children], laws.after(history)), dtype=np.float64)
+                tokens, law = pool.tokens[children], laws.after(history)
+                if tokens.max() >= len(law):
+                    raise InvalidDraft(
+                        f"the law after {history} has {len(law)} tokens now, and had token {tokens.max()} before; "
+                        "expected the same answer to the same question"
+                    )
+                chances = np.asarray(self.scorer(history, tokens, law), dtype=np.float64)
                 if chances.shape != (len(children),) or not ((chances >= 0) & (chances <= 1)).all():
                     raise UsageError(
                         f"the scorer after {history} gives {chances}; expected {len(children)} probabilities"
@@ -133,7 +140,9 @@ PUBLISHED = Published(
     source="arXiv 2606.00487; abstract and second-hand notes, no program found",
     budget="not public; here N_max counts no root",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.DEPTH,
     scope="DFlash pools, claimed lossless by sample matching",
     closed_under_ties=True,
     make=Taps,
+    own=("scorer", "cost"),
 )

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from tree_oracle.construct.admissible import admits
-from tree_oracle.construct.laws import AnyDraft, Laws
+from tree_oracle.construct.laws import AnyDraft, Laws, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
 from tree_oracle.construct.sapling import Sapling
@@ -60,9 +60,11 @@ class TreeSpark:
     def most_candidates(self) -> int:
         """The largest pool there can be."""
         level, total = 1, 0
-        for _ in range(self.depth):
-            level = min(level, self.frontier) * self.branching
-            total += level
+        for done in range(self.depth):
+            wider = min(level, self.frontier) * self.branching
+            if wider == level:  # and so are all that follow
+                return total + (self.depth - done) * level
+            level, total = wider, total + wider
         return total
 
     def build(self, draft: AnyDraft, root: int) -> Built:
@@ -92,6 +94,8 @@ class TreeSpark:
             level = [child for node in proposing for child in growing.branch(node, laws, self.branching)]
             # Sorting is stable, so of equal scores the first created is cut last.
             proposing = sorted(sorted(level, key=lambda node: -growing.scores[node])[: self.frontier])
+            if not proposing:
+                break
         return Pool(growing.tree(), frozen(np.array(growing.scores)))
 
 
@@ -112,6 +116,7 @@ PUBLISHED = Published(
     source="the paper of that name whose base is DeepSpec; systems.md section 1",
     budget="N counts no root; B levels below the root",
     law=DraftLaw.DETERMINISTIC,
+    sees=Sight.PARENT,
     scope="DSpark drafts with k = 4, B = 7, N = 32 on Ascend, greedy targets; stochastic sampling was not evaluated",
     closed_under_ties=True,
     make=TreeSpark,

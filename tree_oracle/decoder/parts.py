@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from transformers import DynamicCache, PreTrainedModel
 
-from tree_oracle.construct import Draft, TreeSpark
+from tree_oracle.construct import Draft, TreePolicy
+from tree_oracle.decoder.batch_parts import BatchParts
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
 from tree_oracle.decoder.scores import path_scores
@@ -34,8 +36,9 @@ class Decision:
     bonus: int
 
 
-# The policy, the draft and the root's token. A wrong build may make arrays that are no tree.
-Build = Callable[[TreeSpark, Draft, int], CandidateTree | tuple[list[int], list[int]]]
+# The policy, the draft and the root's token: an answer of ``build_tree``. A wrong build may make arrays that are no tree, and
+# may know how one policy drafts.
+Build = Callable[[Any, Draft, int], Any]
 LayOut = Callable[[CandidateTree, int], Layout]
 TargetPass = Callable[[PreTrainedModel, DynamicCache, CandidateTree, Layout], Rows]
 Walker = Callable[[CandidateTree, Rows], Decision]
@@ -51,7 +54,7 @@ Move = Callable[[Sequence[int], Sequence[int], BlockTable, Sequence[Pool]], Move
 Stop = Callable[[int, Tokens, Tokens, Limits], Ending]
 
 
-def build_tree(policy: TreeSpark, draft: Draft, root: int) -> CandidateTree:
+def build_tree(policy: TreePolicy, draft: Draft, root: int) -> CandidateTree:
     """The policy's own tree."""
     return policy.build(draft, root).tree
 
@@ -78,6 +81,7 @@ class Parts:
 
     build: Build = field(default=build_tree)
     lay_out: LayOut = field(default=lay_out)
+    encode: LayOut | None = None  # what ``lay_out`` answers instead: buffers that the pass does not read
     target_pass: TargetPass = field(default=run_target)
     walk: Walker = field(default=greedy)
     score: Scorer = field(default=path_scores)
@@ -85,3 +89,4 @@ class Parts:
     commit: Commit = field(default=keep_path)
     move: Move = field(default=move)
     stop: Stop = field(default=cut)
+    batch: BatchParts = field(default=BatchParts())  # of it, too, a planted fault replaces one part

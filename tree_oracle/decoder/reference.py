@@ -6,20 +6,24 @@ ground truth: that is the sequential run of ``tree_oracle.target``, which shares
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
 from tree_oracle import construct
+from tree_oracle.decoder.batch_session import BatchSession
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool
 from tree_oracle.decoder.draft import HalfRightDraft
 from tree_oracle.decoder.parts import Parts, Rows
+from tree_oracle.decoder.sampled import NextLaw, SampledDecoder, SampledText
+from tree_oracle.decoder.seams import Answer
 from tree_oracle.decoder.session import ReferenceSession, Request
 from tree_oracle.record import Limits, Round
 from tree_oracle.target import Target, prefill
 from tree_oracle.tree import CandidateTree, Layout
+from tree_oracle.verify.law import Declaration
 
 Draft = Callable[[Sequence[int]], CandidateTree]
 
@@ -32,35 +36,56 @@ class ReferenceDecoder:
         target: the target model.
         parts: what it is put together from.
         draft: makes the tree for the next round of ``generate`` (default: right about half of the time).
-        tree_policy: what ``build_tree`` builds by.
+        tree_policy: what ``build_tree`` builds by, in any of the forms of ``tree_oracle.construct.declared``.
+        sampling: how it samples.
     """
 
     target: Target
     parts: Parts = field(default_factory=Parts)
     draft: Draft | None = None
-    tree_policy: construct.TreeSpark = field(default_factory=construct.TreeSpark)
+    tree_policy: construct.Declared = field(default_factory=construct.TreeSpark)
+    sampling: SampledDecoder = field(default_factory=SampledDecoder)
     _own_draft: HalfRightDraft = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_own_draft", HalfRightDraft(self.target))
 
-    def build_tree(self, draft: construct.Draft, root: int) -> CandidateTree | tuple[list[int], list[int]]:
+    def build_tree(self, draft: construct.Draft, root: int) -> Answer:
         """The tree that the policy makes of a draft."""
-        return self.parts.build(self.tree_policy, draft, root)
+        return self.parts.build(construct.declared(self.tree_policy).policy, draft, root)
 
     def lay_out(self, tree: CandidateTree, prefix_len: int) -> Layout:
         """Positions and visibility of every node above a prefix of ``prefix_len`` tokens, the root included."""
-        return self.parts.lay_out(tree, prefix_len)
+        return (self.parts.encode or self.parts.lay_out)(tree, prefix_len)
 
     def tree_logits(self, prefix: Sequence[int], tree: CandidateTree) -> Rows:
         """Logits at every node: row v is the law of the token after node v."""
         cache = prefill(self.target.model, prefix[:-1])
-        return self.parts.target_pass(self.target.model, cache, tree, self.lay_out(tree, len(prefix)))
+        return self.parts.target_pass(self.target.model, cache, tree, self.parts.lay_out(tree, len(prefix)))
 
     def accept(self, tree: CandidateTree, rows: Float[np.ndarray, "n vocab"]) -> tuple[tuple[int, ...], int]:
         """The nodes followed and the bonus token."""
         decision = self.parts.walk(tree, np.asarray(rows))
         return decision.accepted, decision.bonus
+
+    @property
+    def declared_mode(self) -> Declaration:
+        """What it says of how it samples."""
+        return self.sampling.declared_mode
+
+    def accept_sampled(
+        self,
+        tree: CandidateTree,
+        target: Float[np.ndarray, "n vocab"],
+        draft: Float[np.ndarray, "n vocab"],
+        coins: Iterator[float],
+    ) -> tuple[tuple[int, ...], int]:
+        """The nodes followed and the bonus token, by chance from ``coins``."""
+        return self.sampling.accept_sampled(tree, target, draft, coins)
+
+    def open_sampled(self, target: NextLaw, draft: NextLaw) -> SampledText:
+        """Start a text that is sampled from laws that are handed over."""
+        return self.sampling.open_sampled(target, draft)
 
     def move(
         self, accepted: Sequence[int], slots: Sequence[int], block_table: BlockTable, pools: Sequence[Pool]
@@ -68,9 +93,10 @@ class ReferenceDecoder:
         """The commit of one round in shared pools, which are changed in place."""
         return self.parts.move(accepted, slots, block_table, pools)
 
-    def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> ReferenceSession:
-        """Start a session."""
-        return ReferenceSession(self.target, self.parts, prompts, limits)
+    def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> ReferenceSession | BatchSession:
+        """Start a session: of one request with a cache of its own, of several in one padded batch."""
+        session = BatchSession if len(prompts) > 1 else ReferenceSession
+        return session(self.target, self.parts, prompts, limits)
 
     def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
         """Decode every prompt to its end, round by round."""

@@ -11,7 +11,7 @@ order without the root; ``emitted`` ends with the bonus when it was emitted, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -30,8 +30,10 @@ class Seam(StrEnum):
     LAY_OUT = "lay_out"
     TREE_LOGITS = "tree_logits"
     ACCEPT = "accept"
+    ACCEPT_SAMPLED = "accept_sampled"
     MOVE = "move"
     SESSION = "open"
+    SAMPLED_SESSION = "open_sampled"
     GENERATE = "generate"
     TAP = "tap"
 
@@ -42,12 +44,12 @@ class Seam(StrEnum):
 
 
 class BuildsTrees(Protocol):
-    """Turns a draft into a candidate tree. It may also have ``tree_policy``, a ``tree_oracle.construct.TreePolicy``: without
-    it only laws that hold for every tree are judged."""
+    """Turns a draft into a candidate tree. It may also have ``tree_policy``, the name of a published policy or another form of
+    ``tree_oracle.construct.declared``: without it only laws that hold for every tree are judged."""
 
     def build_tree(self, draft: Draft, root: int) -> Answer:
         """A ``CandidateTree``, ``(tokens, parents)``, or an object or mapping with ``tokens`` and ``parents``: n integers each,
-        node 0 the root with token ``root`` and parent -1.
+        node 0 the root with token ``root`` and parent -1. Or a tree in an encoding: see ``tree_oracle.decoder.encoded``.
 
         ``draft.log_probs(depth, parent_token)`` has a vocabulary of its own, which has nothing to do with the target's.
         """
@@ -59,7 +61,8 @@ class LaysOut(Protocol):
 
     def lay_out(self, tree: CandidateTree, prefix_len: int) -> Answer:
         """An object or mapping with ``positions`` (n integers) and one of ``visible`` (bool, True = attends), ``hidden``
-        (bool, True = does not attend) or ``additive`` (float, 0 = attends, hugely negative = does not)."""
+        (bool, True = does not attend) or ``additive`` (float, 0 = attends, hugely negative = does not). Or the buffers of a
+        published encoding: see ``tree_oracle.decoder.encoded``."""
         ...
 
 
@@ -76,6 +79,21 @@ class Accepts(Protocol):
 
     def accept(self, tree: CandidateTree, rows: Any) -> Answer:
         """``(accepted, bonus)``: the nodes followed, root excluded, and the token emitted where the path ends."""
+        ...
+
+
+class AcceptsSampled(Protocol):
+    """Decides by chance. It may also have ``declared_mode``, a ``tree_oracle.verify.law.Declaration`` of how siblings are
+    proposed and which rule verifies them: without it nothing can be said of this seam, as no law is known to hold."""
+
+    def accept_sampled(self, tree: CandidateTree, target: Any, draft: Any, coins: Iterator[float]) -> Answer:
+        """``(accepted, bonus)`` as ``accept``, by chance alone from ``coins``.
+
+        ``target`` and ``draft`` hold probabilities, float64, n x vocabulary: row v is the law of the token after node v, and
+        the law that the children of v were proposed from; children stand in the order in which they were proposed. Every
+        test and every draw takes the next coin u of [0, 1), as ``tree_oracle.verify.coin`` has it: a test accepts iff
+        u < p, a draw gives the first token whose cumulative weight exceeds u times the sum. There is no end of coins.
+        """
         ...
 
 
@@ -96,10 +114,26 @@ class Moves(Protocol):
 
 
 class Session(Protocol):
-    """Several rounds over the same requests with a kept cache."""
+    """Several rounds over the same requests with a kept cache.
+
+    The requests of a session are counted in the order of admission; one whose round names an end has left before the next
+    step. A request without a draft is given its root alone.
+    """
 
     def step(self, trees: Sequence[CandidateTree]) -> Sequence[Round | Mapping[str, Any]]:
         """One round per request: a ``Round``, or a mapping with the same names and plain values."""
+        ...
+
+
+class Admits(Protocol):
+    """A session that requests can join and leave between its steps. Cases that need it are not applicable without it."""
+
+    def admit(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Further requests, which come after all that are there."""
+        ...
+
+    def drop(self, places: Sequence[int]) -> None:
+        """The requests at these places leave although they have not ended; what has ended is not counted any more."""
         ...
 
 
@@ -107,7 +141,7 @@ class ShowsCache(Protocol):
     """A session that can show what its cache holds."""
 
     def cache(self) -> Answer:
-        """Per request, per layer ``(keys, values)``, each heads x rows x width."""
+        """Per request of the last step, per layer ``(keys, values)``, each heads x rows x width."""
         ...
 
 
@@ -115,6 +149,27 @@ class Opens(Protocol):
     """Starts a session on prompts."""
 
     def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> Session: ...
+
+
+class SampledSession(Protocol):
+    """One text, round after round, by an object that lives as long as the text."""
+
+    def step(self, coins: Iterator[float]) -> Round | Mapping[str, Any]:
+        """One whole round: drafted, verified, emitted. ``emitted`` is needed; ``tokens`` and ``parents`` of the whole tree
+        that was verified, siblings in the order of the draw, show more. Coins that are not taken are not missed: a decoder
+        with chance of its own leaves them all."""
+        ...
+
+
+class OpensSampled(Protocol):
+    """Starts a text that is sampled. It may also have ``declared_mode``, whose ``processing`` the text must follow."""
+
+    def open_sampled(
+        self, target: Callable[[Sequence[int]], Any], draft: Callable[[Sequence[int]], Any]
+    ) -> SampledSession:
+        """``target`` and ``draft`` give the law of the next token, float64, after the tokens emitted so far and those of a
+        path below them. Both are raw: temperature and truncation are the decoder's to apply and to declare."""
+        ...
 
 
 class Generates(Protocol):

@@ -11,49 +11,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from transformers import DynamicCache
 
-from tree_oracle.decoder.parts import Decision, Parts, Rows
-from tree_oracle.decoder.stop import Ending
+from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows, Stop
 from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
 from tree_oracle.target import Target, layer_tensors, prefill
 from tree_oracle.tree import CandidateTree, Layout
 
 
-class Request:
-    """One request: its committed tokens and its cache."""
+class Text:
+    """The committed tokens of one request, and whether they have ended."""
 
-    def __init__(self, target: Target, parts: Parts, prompt: Sequence[int], limits: Limits) -> None:
+    def __init__(self, prompt: Sequence[int], limits: Limits) -> None:
         if not prompt:
             raise UsageError("an empty prompt has no last token to be the root of a tree")
         self.committed = list(prompt)
         self.ended: EndReason | None = None
-        self._target, self._parts, self._limits = target, parts, limits
-        self._prompt_length = len(prompt)
-        self._cache = prefill(target.model, self.committed[:-1])
+        self._limits, self._prompt_length = limits, len(prompt)
 
-    def step(self, tree: CandidateTree) -> Round:
-        """Draft is given, verify, commit.
+    def refuse(self, tree: CandidateTree) -> None:
+        """Return if a round over this tree can be run.
 
         Raises:
             UsageError: the root is not the last committed token, or the request has ended.
         """
-        self._refuse(tree)
-        prefix, parts = tuple(self.committed), self._parts
-        layout = parts.lay_out(tree, len(prefix))
-        rows = parts.target_pass(self._target.model, self._cache, tree, layout)
-        decision = parts.walk(tree, rows)
-        emitted, self.ended = self._stop(tree, decision)
-        kept = parts.keep(tree, decision, len(emitted))
-        parts.commit(self._cache, len(prefix) - 1, kept)
-        self.committed += emitted
-        scores = parts.score(tree, rows)
-        return self._record(prefix, tree, layout, rows, decision, emitted, kept, scores)
-
-    def cache(self) -> tuple[LayerRows, ...]:
-        """Keys and values of every layer, heads x rows x width, widened to float32 from half precision."""
-        return tuple(LayerRows(*(Array.of(_wide(part[0])) for part in layer)) for layer in layer_tensors(self._cache))
-
-    def _refuse(self, tree: CandidateTree) -> None:
         if self.ended is not None:
             raise UsageError(f"the request has ended ({self.ended}); no further round can be run")
         if int(tree.tokens[0]) != self.committed[-1]:
@@ -61,43 +42,80 @@ class Request:
                 f"the root holds token {int(tree.tokens[0])}; expected the last committed token, {self.committed[-1]}"
             )
 
-    def _stop(self, tree: CandidateTree, decision: Decision) -> Ending:
+    def commit(self, tree: CandidateTree, decision: Decision, stop: Stop) -> tuple[int, ...]:
+        """Append what the limits let pass of a decision, which is returned."""
         proposed = (*(int(tree.tokens[v]) for v in decision.accepted), decision.bonus)
-        emitted = tuple(self.committed[self._prompt_length :])
-        return self._parts.stop(self._prompt_length, emitted, proposed, self._limits)
+        before = tuple(self.committed[self._prompt_length :])
+        emitted, self.ended = stop(self._prompt_length, before, proposed, self._limits)
+        self.committed += emitted
+        return emitted
 
-    def _record(
-        self,
-        prefix: tuple[int, ...],
-        tree: CandidateTree,
-        layout: Layout,
-        rows: Rows,
-        decision: Decision,
-        emitted: tuple[int, ...],
-        kept: np.ndarray,
-        scores: np.ndarray,
-    ) -> Round:
-        return Round(
-            emitted=emitted,
-            prefix=prefix,
-            tokens=tuple(tree.tokens.tolist()),
-            parents=tuple(tree.parents.tolist()),
-            positions=tuple(layout.positions.tolist()),
-            visible=Array.of(layout.visible),
-            rows=Array.of(rows),
-            scores=Array.of(scores.astype(np.float64)),
-            accepted=decision.accepted,
-            bonus=decision.bonus,
-            kept=tuple(kept.tolist()),
-            end=self.ended,
-        )
+
+class Request:
+    """One request: its text and its cache."""
+
+    def __init__(self, target: Target, parts: Parts, prompt: Sequence[int], limits: Limits) -> None:
+        self.text = Text(prompt, limits)
+        self._target, self._parts = target, parts
+        self._cache = prefill(target.model, self.committed[:-1])
+
+    @property
+    def committed(self) -> list[int]:
+        """Prompt and emitted tokens."""
+        return self.text.committed
+
+    @property
+    def ended(self) -> EndReason | None:
+        """Why no round follows."""
+        return self.text.ended
+
+    def step(self, tree: CandidateTree) -> Round:
+        """Draft is given, verify, commit.
+
+        Raises:
+            UsageError: the root is not the last committed token, or the request has ended.
+        """
+        self.text.refuse(tree)
+        prefix, parts = tuple(self.committed), self._parts
+        layout = parts.lay_out(tree, len(prefix))
+        rows = parts.target_pass(self._target.model, self._cache, tree, layout)
+        decision = parts.walk(tree, rows)
+        emitted = self.text.commit(tree, decision, parts.stop)
+        kept = parts.keep(tree, decision, len(emitted))
+        parts.commit(self._cache, len(prefix) - 1, kept)
+        return round_of(prefix, tree, layout, rows, decision, emitted, kept, parts.score(tree, rows), self.ended)
+
+    def cache(self) -> tuple[LayerRows, ...]:
+        """Keys and values of every layer, heads x rows x width, widened to float32 from half precision."""
+        return cache_rows(self._cache)
 
 
 class ReferenceSession:
-    """Requests decoded side by side, each in a batch of its own."""
+    """Requests decoded side by side, each in a batch of its own; those that have ended leave after the round."""
 
     def __init__(self, target: Target, parts: Parts, prompts: Sequence[Sequence[int]], limits: Limits) -> None:
-        self.requests = [Request(target, parts, prompt, limits) for prompt in prompts]
+        self._target, self._parts, self._limits = target, parts, limits
+        self.requests: list[Request] = []
+        self.admit(prompts)
+
+    def admit(self, prompts: Sequence[Sequence[int]]) -> None:
+        """Further requests, which take part from the next round on.
+
+        Raises:
+            UsageError: a prompt is empty.
+        """
+        self._leave()
+        self.requests += [Request(self._target, self._parts, prompt, self._limits) for prompt in prompts]
+
+    def drop(self, places: Sequence[int]) -> None:
+        """Requests leave before they have ended.
+
+        Raises:
+            UsageError: a place that no request has.
+        """
+        self._leave()
+        refuse_places(places, len(self.requests))
+        self.requests = [request for place, request in enumerate(self.requests) if place not in places]
 
     def step(self, trees: Sequence[CandidateTree]) -> list[Round]:
         """One round for every request, in order.
@@ -105,13 +123,72 @@ class ReferenceSession:
         Raises:
             UsageError: not one tree per request, or as for ``Request.step``.
         """
-        if len(trees) != len(self.requests):
-            raise UsageError(f"{len(trees)} trees for {len(self.requests)} requests; expected one each")
+        self._leave()
+        refuse_count(len(trees), len(self.requests))
         return [request.step(tree) for request, tree in zip(self.requests, trees, strict=True)]
 
     def cache(self) -> list[tuple[LayerRows, ...]]:
-        """The cache of every request, layer by layer."""
+        """The cache of every request of the last round, layer by layer."""
         return [request.cache() for request in self.requests]
+
+    def _leave(self) -> None:
+        self.requests = [request for request in self.requests if request.ended is None]
+
+
+def refuse_count(trees: int, requests: int) -> None:
+    """Return if there is one tree per request.
+
+    Raises:
+        UsageError: there is not.
+    """
+    if trees != requests:
+        raise UsageError(
+            f"{trees} trees for {requests} requests; expected one each, and none for a request that has ended"
+        )
+
+
+def refuse_places(places: Sequence[int], requests: int) -> None:
+    """Return if there is a request at each of these places.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for place in places:
+        if not 0 <= place < requests:
+            raise UsageError(f"request {place} is to be dropped; the session has requests 0 to {requests - 1}")
+
+
+def round_of(
+    prefix: tuple[int, ...],
+    tree: CandidateTree,
+    layout: Layout,
+    rows: Rows,
+    decision: Decision,
+    emitted: tuple[int, ...],
+    kept: Kept,
+    scores: np.ndarray,
+    end: EndReason | None,
+) -> Round:
+    """The record of one request's round."""
+    return Round(
+        emitted=emitted,
+        prefix=prefix,
+        tokens=tuple(tree.tokens.tolist()),
+        parents=tuple(tree.parents.tolist()),
+        positions=tuple(layout.positions.tolist()),
+        visible=Array.of(layout.visible),
+        rows=Array.of(rows),
+        scores=Array.of(scores.astype(np.float64)),
+        accepted=decision.accepted,
+        bonus=decision.bonus,
+        kept=tuple(kept.tolist()),
+        end=end,
+    )
+
+
+def cache_rows(cache: DynamicCache) -> tuple[LayerRows, ...]:
+    """Keys and values of the first request of a cache, layer by layer, heads x rows x width."""
+    return tuple(LayerRows(*(Array.of(_wide(part[0])) for part in layer)) for layer in layer_tensors(cache))
 
 
 def _wide(values: object) -> np.ndarray:

@@ -10,9 +10,12 @@ from difflib import get_close_matches
 
 from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
+from tree_oracle.faults.batch_faults import BATCH_FAULTS
 from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.move_faults import MOVE_FAULTS
+from tree_oracle.faults.packing_faults import PACKING_FAULTS
+from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
@@ -222,6 +225,9 @@ _CATALOGUE = (
     *WINDOW_FAULTS,
     *MOVE_FAULTS,
     *STATE_FAULTS,
+    *BATCH_FAULTS,
+    *PACKING_FAULTS,
+    *POLICY_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = {fault.name: fault for fault in _CATALOGUE}

@@ -6,8 +6,9 @@ a harmless twin, the same detour through the code without the fault, that every 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tree_oracle.construct import Declared, TreeSpark
 from tree_oracle.decoder import Parts, ReferenceDecoder
 from tree_oracle.target import Target
 
@@ -26,6 +27,7 @@ class Fault:
     twin_sentence: str
     twin: Parts
     target: str = "exact"  # one that can show it: some need a layer or a setting that others lack
+    tree_policy: Declared = field(default_factory=TreeSpark)  # what the decoders declare
 
     @property
     def family(self) -> str:
@@ -34,8 +36,8 @@ class Fault:
 
     def decoder(self, target: Target) -> ReferenceDecoder:
         """The reference decoder with the fault."""
-        return ReferenceDecoder(target, self.parts)
+        return ReferenceDecoder(target, self.parts, tree_policy=self.tree_policy)
 
     def harmless(self, target: Target) -> ReferenceDecoder:
         """The reference decoder with the twin."""
-        return ReferenceDecoder(target, self.twin)
+        return ReferenceDecoder(target, self.twin, tree_policy=self.tree_policy)

@@ -7,30 +7,38 @@ own number of places (half up or half to even, since both are in use).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from tree_oracle.metrics.counts import MetricError
 from tree_oracle.metrics.lengths import LENGTHS, acceptance_length
 from tree_oracle.record import Round
 
-_DIGITS = 60  # of the decimal that a fraction is rounded from; counts of rounds have far fewer
+_DIGITS = 30  # of a claim, and of its places before or behind the point; no figure of any run has more
 
 
 def reproduced_by(claim: str, requests: Sequence[Sequence[Round]]) -> tuple[str, ...]:
     """The names of all conventions of the acceptance length that give ``claim``, such as ``"3.42"``; none if none does.
 
     Raises:
-        MetricError: the claim is no finite decimal number, or the rounds do not show what is counted.
+        MetricError: the claim is no finite decimal number in text, or the rounds do not show what is counted.
     """
+    stated, places = _stated(claim)
+    return tuple(name for name in LENGTHS if _rounds_to(_value(name, requests), stated, places))
+
+
+def _stated(claim: str) -> tuple[Fraction, int]:
+    """The number and how many places behind the point it has, below 0 where its last digits are unknown."""
     try:
-        stated = Decimal(claim)
+        number = Decimal(claim if isinstance(claim, str) else "")
     except InvalidOperation as error:
-        raise MetricError(f"claim {claim!r}; expected a decimal number such as 3.42") from error
-    if not stated.is_finite() or len(stated.as_tuple().digits) > _DIGITS // 2:
-        raise MetricError(f"claim {claim!r}; expected a finite number of at most {_DIGITS // 2} digits")
-    return tuple(name for name in LENGTHS if _rounds_to(_value(name, requests), stated))
+        raise MetricError(f"claim {claim!r}; expected a decimal number such as 3.42, as text") from error
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or len(digits) > _DIGITS or abs(exponent) > _DIGITS:
+        raise MetricError(f"claim {claim!r}; expected a finite number of at most {_DIGITS} digits")
+    return Fraction(number), -exponent
 
 
 def _value(name: str, requests: Sequence[Sequence[Round]]) -> Fraction | None:
@@ -42,9 +50,9 @@ def _value(name: str, requests: Sequence[Sequence[Round]]) -> Fraction | None:
         return None
 
 
-def _rounds_to(value: Fraction | None, stated: Decimal) -> bool:
+def _rounds_to(value: Fraction | None, stated: Fraction, places: int) -> bool:
+    """No figure is negative, so half up is away from 0."""
     if value is None:
         return False
-    with localcontext(prec=_DIGITS):
-        exact = Decimal(value.numerator) / Decimal(value.denominator)
-        return any(exact.quantize(stated, mode) == stated for mode in (ROUND_HALF_UP, ROUND_HALF_EVEN))
+    unit = Fraction(10) ** -places
+    return stated / unit in (math.floor(value / unit + Fraction(1, 2)), round(value / unit))

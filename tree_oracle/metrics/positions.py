@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fractions import Fraction
 
-from tree_oracle.metrics.counts import RoundCounts, count_round
+from tree_oracle.metrics.counts import MetricError, RoundCounts, count_round
 from tree_oracle.record import Round
 
 
@@ -45,7 +45,13 @@ def position_rates(
 
 
 def rate(pair: tuple[int, int]) -> Fraction:
-    """Accepting over proposing rounds."""
+    """Accepting over proposing rounds.
+
+    Raises:
+        MetricError: no round proposes the position.
+    """
+    if not pair[1]:
+        raise MetricError(f"{pair[0]} of {pair[1]} rounds; expected at least one that proposes the position")
     return Fraction(*pair)
 
 

@@ -75,13 +75,26 @@ def gain(baseline: Sequence[Sequence[float]], measured: Sequence[Sequence[float]
     """The gain over a baseline: rates by benchmark, then by repeat.
 
     Raises:
-        MetricError: not the same benchmarks, a benchmark without repeats, or a rate that is not positive and finite.
+        MetricError: not the same benchmarks, a benchmark without repeats, a rate that is not positive and finite, or rates
+            so far apart that floats cannot hold their gain.
     """
     if len(baseline) != len(measured) or not baseline:
         raise MetricError(f"{len(measured)} benchmarks against {len(baseline)}; expected the same ones, at least one")
     for rates in (*baseline, *measured):
-        if not rates or not all(math.isfinite(rate) and rate > 0 for rate in rates):
+        if not rates or not all(0 < rate < math.inf for rate in rates):
             raise MetricError(f"rates {list(rates)} of one benchmark; expected positive, finite numbers, at least one")
+    try:
+        found = _gain(baseline, measured)
+    except (OverflowError, ZeroDivisionError):
+        found = None
+    if found is None or not all(
+        map(math.isfinite, (found.mean_of_gains, found.ratio_of_means, found.uncertainty or 0))
+    ):
+        raise MetricError(f"the gain of {measured} over {baseline} is no float; expected rates that are comparable")
+    return found
+
+
+def _gain(baseline: Sequence[Sequence[float]], measured: Sequence[Sequence[float]]) -> Gain:
     before, after = ([statistics.fmean(rates) for rates in side] for side in (baseline, measured))
     gains = [new / old - 1 for old, new in zip(before, after, strict=True)]
     return Gain(

@@ -4,7 +4,9 @@ from tree_oracle.record.array import Array as Array
 from tree_oracle.record.case import Case as Case
 from tree_oracle.record.case import CaseFile as CaseFile
 from tree_oracle.record.case import DraftData as DraftData
+from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
+from tree_oracle.record.case import RequestData as RequestData
 from tree_oracle.record.case import TreeData as TreeData
 from tree_oracle.record.case import case_id as case_id
 from tree_oracle.record.errors import AdapterError as AdapterError
@@ -23,6 +25,7 @@ from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
 from tree_oracle.record.report import CheckResult as CheckResult
 from tree_oracle.record.report import Known as Known
+from tree_oracle.record.report import Ledger as Ledger
 from tree_oracle.record.report import Report as Report
 from tree_oracle.record.report import Witness as Witness
 from tree_oracle.record.round import DraftLaw as DraftLaw

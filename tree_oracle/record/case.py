@@ -63,6 +63,35 @@ class MoveData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     window: int = 0  # with recurrent layers, whose convolution looks at so many inputs
 
 
+class RequestData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One request of a session that several share, as plain data.
+
+    It takes part in one step for every tree, from step ``joins`` on, and is dropped after the last one unless it has ended. A
+    tree of a root alone is a step without a draft.
+    """
+
+    trees: tuple[TreeData, ...]
+    prompt: tuple[int, ...] = ()
+    joins: int = 0  # the step before which it is admitted; 0: the session opens with it
+    resumes: int | None = None  # in place of a prompt: an earlier request that was dropped, whose text it goes on with
+
+
+class LawData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Two laws and the chance to be had, as plain data and exact: a probability is a weight over the sum of its law's weights.
+
+    A coin is a whole number of 2**-24, so that every float type in use holds it. A round that asks for more coins than its
+    script has gets those of a generator with the seed.
+    """
+
+    target: tuple[int, ...]  # weights after no token
+    draft: tuple[int, ...]
+    turned: bool = True  # after other histories the same weights, turned round; else the same
+    rounds: int = 1  # of each session
+    sessions: int = 0  # that are sampled
+    seed: int = 0
+    scripts: tuple[tuple[tuple[int, ...], ...], ...] = ()  # one session each: per round its first coins
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One input: a prefix, one tree per round, and where generation must stop."""
 
@@ -72,6 +101,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rows: Array | None = None  # rows handed to ``accept`` in place of a model's, n x vocabulary
     draft: DraftData | None = None  # handed to ``build_tree``
     move: MoveData | None = None  # what is to be moved, handed to ``move``
+    law: LawData | None = None  # laws and coins, handed to ``accept_sampled`` or ``open_sampled``
+    batch: tuple[
+        RequestData, ...
+    ] = ()  # requests of one session in the order of admission, in place of prefix and trees
     note: str = ""  # the condition that the case was made to meet
 
 

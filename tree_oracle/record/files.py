@@ -77,8 +77,8 @@ def _read(path: Path, kind: type[Document], name: str, version: int, max_bytes: 
     try:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > max_bytes:
         raise FileError(f"{path} holds more than {max_bytes} bytes; a {name} file is refused above that")
     try:

@@ -22,7 +22,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """Where generation must stop. ``eos_ids`` may hold none, one or several end tokens.
 
     Raises:
-        UsageError: a stop sequence without tokens.
+        UsageError: a stop sequence without tokens, or one that is no tuple.
     """
 
     max_new_tokens: int
@@ -31,6 +31,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     stop: tuple[Sequence, ...] = ()  # the text ends as soon as its last tokens are one of these
 
     def __post_init__(self) -> None:
+        if not isinstance(self.stop, tuple) or not all(isinstance(sequence, tuple) for sequence in self.stop):
+            raise UsageError(
+                f"stop is {self.stop!r}; expected a tuple of tuples of tokens"
+            )  # a list would equal no text
         if () in self.stop:
             raise UsageError("a stop sequence is empty; expected at least one token in each")
 

@@ -1,7 +1,7 @@
 """What a run of checks came to: results, counts, the level held, and the exit code.
 
 Exit code: 1 a ``must`` check failed, or the list of known failures is not true; otherwise 3 one is in error; otherwise 4 no
-``must`` check passed, or the level asked for is not reached; otherwise 0. (2 is a usage error and never a report.) A known
+``must`` check passed, the level asked for is not reached, or the ledger misses an outcome; otherwise 0. (2 is a usage error and never a report.) A known
 failure counts neither way here; the level that is said to be held never contains one.
 """
 
@@ -72,6 +72,18 @@ def _added(some: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip_longest(some, others, fillvalue=0))
 
 
+class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which outcomes came about in the rounds that were judged (``tree_oracle.checks.outcomes`` says what they are).
+
+    ``missed`` are those that did not although cases made for them were judged to the end without a failure: what the run says
+    of them is then said of rounds that do not hold them. So it is no pass. A check that failed stops at that case and misses
+    what comes after; it is the failure that counts.
+    """
+
+    reached: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a run came to."""
 
@@ -83,6 +95,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     results: tuple[CheckResult, ...]
     witness: Witness = Witness()
     own: Witness = Witness()  # of these, the rounds whose trees the decoder drafted by itself
+    ledger: Ledger = Ledger()
     environment: dict[str, str] = {}
     required: int | None = None  # the rung asked for; None: the highest that the seams allow
     seed: int | None = None  # of the generated cases; None: the same cases every time
@@ -114,7 +127,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             return EXIT_FAILED
         if Status.ERROR in statuses:
             return EXIT_ADAPTER
-        if held is None or held < self._asked(due):
+        if held is None or held < self._asked(due) or self.ledger.missed:
             return EXIT_UNDECIDED
         return EXIT_HELD
 

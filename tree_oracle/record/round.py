@@ -78,6 +78,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     started_ns: int | None = None
     ended_ns: int | None = None
     rank: int = 0
+    request: int = 0  # which request of a session, in the order of admission
     control: bool = False  # same weights, no tree: a floor may be taken from it
     kernel: str | None = None  # attention kernel seen to run
     graph: str | None = None  # captured graph replayed, if any

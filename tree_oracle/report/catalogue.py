@@ -14,6 +14,7 @@ from tree_oracle.report.ladder import rung
 if TYPE_CHECKING:
     from tree_oracle.checks import Check
     from tree_oracle.faults import Fault
+    from tree_oracle.faults.laws import LawFault
 
 
 def _table(*columns: str) -> Table:
@@ -32,7 +33,7 @@ def print_checks(console: Console, checks: Iterable[Check]) -> None:
     console.print(table)
 
 
-def print_check(console: Console, check: Check, faults: Iterable[Fault]) -> None:
+def print_check(console: Console, check: Check, faults: Iterable[Fault | LawFault]) -> None:
     """The page of one check."""
     console.print(f"[bold]{check.id}[/bold]  {check.level.value}, {rung(check.rung)}\n")
     console.print(escape(check.page), soft_wrap=True)

@@ -71,7 +71,7 @@ def _facts(report: Report) -> list[str]:
     lines = [f"checks    {', '.join(f'{counts[status]} {status.value}' for status in Status)}"]
     lines += [f"known     expected to fail: {', '.join(known)}"] if known else []
     lines.append(f"witness   {_witness(report)}")
-    lines += _lengths(report)
+    lines += [*_lengths(report), *_ledger(report)]
     lines.append(f"truth     grade {report.grade}: {GRADES[report.grade]}")
     if report.digest:
         fresh = "the same every time" if report.seed is None else f"fresh, again with --seed {report.seed}"
@@ -107,6 +107,15 @@ def _lengths(report: Report) -> list[str]:
     rates = [f"{over}/{under}" for over, under in zip(own.reached, own.proposed, strict=True)]
     by_position = f"; by position {' '.join(rates)}" if rates else ""
     return [f"length    {own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{by_position}"]
+
+
+def _ledger(report: Report) -> list[str]:
+    """What came about in the rounds that were judged, and by name what should have and did not."""
+    reached, missed = report.ledger.reached, report.ledger.missed
+    if not reached and not missed:
+        return []
+    lines = [f"ledger    {len(reached)} of {len(reached) + len(missed)} outcomes came about"]
+    return [*lines, f"missed    no round shows: {', '.join(missed)}"] if missed else lines
 
 
 def _grouped(report: Report) -> list[tuple[list[CheckResult], Finding]]:
@@ -164,6 +173,9 @@ def _indented(console: Console, text: str, by: int = 2) -> None:
 def _case(finding: Finding) -> str:
     assert finding.case is not None
     case = finding.case
+    if case.batch:
+        sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
+        return f"{len(case.batch)} requests with {' + '.join(sizes)} nodes; round {finding.round} of all"
     parts = [f"prefix {list(case.prefix)}" if len(case.prefix) <= 12 else f"prefix of {len(case.prefix)} tokens"]
     if case.trees:
         nodes = sum(len(tree.tokens) for tree in case.trees)

@@ -9,10 +9,10 @@ A hang cannot be stopped from inside the process: ``child_run`` runs the same ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from tree_oracle.checks import Check, Source, Stage, witness_of
+from tree_oracle.checks import OUTCOMES, Check, Source, Stage, outcomes_of, witness_of
 from tree_oracle.decoder import Seam
 from tree_oracle.record import Case, CheckResult, DecoderError, Finding, Report, Round, Status, Witness, case_id, worst
 from tree_oracle.run.budget import USUAL, Budget
@@ -20,7 +20,7 @@ from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.driver import Driver
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
-from tree_oracle.run.explore import Exploration
+from tree_oracle.run.explore import AGAINST, Exploration
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
@@ -93,15 +93,27 @@ class Battery:
         )
         self._line_up = LineUp(subject.target, subject.truth)
         self._witnessed: dict[str, Witness] = {}
+        self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
         began, before = time.monotonic(), set(self._witnessed)
+        self._told = {}
         scenes = self.scenes(check) if cases is None else {}
         result = self.run(check, cases, shrink=self.broken is None or check.rung <= self.broken)
         self.broken = lowest_broken([result], self.broken)
         new = {name: seen for name, seen in self._witnessed.items() if name not in before}
-        return Finished(result, new, scenes, round(time.monotonic() - began, 3))
+        reached = frozenset(name for name, came in self._told.items() if came)
+        due = frozenset(self._due(scenes, result))
+        return Finished(result, new, scenes, round(time.monotonic() - began, 3), reached, due)
+
+    def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
+        """Outcomes that had to come about: a scene for them was judged to the end, and its rounds could show them."""
+        if result.status in AGAINST:
+            return
+        for name in self._told:
+            if set(OUTCOMES[name].scenes) & set(scenes):
+                yield name
 
     def scenes(self, check: Check) -> dict[str, str]:
         """The digest of every scene that the check uses with this decoder."""
@@ -122,7 +134,8 @@ class Battery:
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
         drive, subject = partial(self._rounds, source), self.subject
-        outcome = outcome_of(check, case, subject.truth, drive, subject.tie_rule, subject.tree_policy)
+        declared = subject.tie_rule, subject.tree_policy, subject.declared_mode
+        outcome = outcome_of(check, case, subject.truth, drive, *declared)
         self._note_witness(source, case, outcome)
         return outcome
 
@@ -196,6 +209,8 @@ class Battery:
         name = witness_key(source.seam, case_id(case))
         if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
             self._witnessed[name] = witness_of(outcome.rounds)
+        for told, came in outcomes_of(case, outcome.rounds).items():
+            self._told[told] = came or self._told.get(told, False)
 
 
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)

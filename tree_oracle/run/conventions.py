@@ -10,13 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 
 from tree_oracle.checks import answers
+from tree_oracle.checks.encodings import laid_out
 from tree_oracle.checks.view import branch
 from tree_oracle.decoder import Seam
-from tree_oracle.record import TreeData
+from tree_oracle.record import TreeData, TreeOracleError
 from tree_oracle.run.subject import Subject
 from tree_oracle.tree import CandidateTree
+from tree_oracle.tree.formats import FORMATS
 
 # Unequal depths and scattered slots, so that slot and depth, and each mask and its inverse, differ everywhere.
 _TREE = TreeData((3, 1, 2, 4, 5, 6), (-1, 0, 0, 2, 1, 3))
@@ -36,7 +39,29 @@ def fitting_convention(subject: Subject, seam: Seam) -> str:
 
 def _lay_out_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     answer = decoder.lay_out(CandidateTree.from_data(tree), len(prefix))
+    if answers.field(answer, "format") is not None:
+        return _encoding_hint(answer, prefix, tree)
     return _position_hint(answer, prefix, tree) or _mask_hint(answer, prefix, tree)
+
+
+def _encoding_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
+    """Another encoding with the same fields under which the same document is right; the one that was named is not right."""
+    name, document = answers.field(answer, "format"), answers.field(answer, "document")
+    if _shows(name, document, prefix, tree):
+        return ""
+    fitting = [other for other in FORMATS if other != name and _shows(other, document, prefix, tree)]
+    if not fitting:
+        return ""
+    listed = " or ".join(f"{other} ({FORMATS[other].holds})" for other in fitting)
+    return f"the document is not in the encoding {name} ({FORMATS[name].holds}) but in {listed}"
+
+
+def _shows(name: str, document: Any, prefix: tuple[int, ...], tree: TreeData) -> bool:
+    try:
+        seen = laid_out({"format": name, "document": document}, tree, len(prefix))
+    except TreeOracleError:
+        return False
+    return np.array_equal(seen.visible, _due_mask(prefix, tree))
 
 
 def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
@@ -54,10 +79,7 @@ def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
 
 
 def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
-    count, cached = len(tree.parents), len(prefix) - 1
-    due = np.ones((count, cached + count), dtype=bool)
-    for node in range(count):
-        due[node, cached:] = [v in branch(tree.parents, node) for v in range(count)]
+    count, cached, due = len(tree.parents), len(prefix) - 1, _due_mask(prefix, tree)
     name = next(name for name in ("visible", "hidden", "additive") if answers.field(answer, name) is not None)
     mask = answers.array(answers.field(answer, name), name)
     if mask.shape == (count, count):
@@ -72,6 +94,14 @@ def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     if mask.shape == due.shape and np.array_equal(shown.T[-count:, -count:], due[-count:, -count:]):
         return "rows and columns are exchanged: the row is the node that looks, the column what it looks at"
     return ""
+
+
+def _due_mask(prefix: tuple[int, ...], tree: TreeData) -> Bool[np.ndarray, "n columns"]:
+    count, cached = len(tree.parents), len(prefix) - 1
+    due = np.ones((count, cached + count), dtype=np.bool_)
+    for node in range(count):
+        due[node, cached:] = [v in branch(tree.parents, node) for v in range(count)]
+    return due
 
 
 def _rows_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:

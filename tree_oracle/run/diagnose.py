@@ -78,7 +78,7 @@ class LineUp:
             others: further cases of the same scene.
             seen: what the decoder under test shows for a case, the same whenever it is asked.
         """
-        suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam)]
+        suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam, failing)]
         fits, tried = list(suspects), 0
         for case in [failing, *others[:_MORE_CASES]]:
             observed = _shown(partial(seen, case))
@@ -126,13 +126,16 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
         return Shown(())
 
 
-def _may_show(suspect: Suspect, seam: Seam) -> bool:
-    """Whether the seam runs a part that the suspect replaces; the others show what the reference shows."""
-    alone = {Seam.BUILD: "build", Seam.LAY_OUT: "lay_out", Seam.ACCEPT: "walk", Seam.MOVE: "move"}
+def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
+    """Whether a part that the suspect replaces is run; the others show what the reference shows."""
+    if seam in (Seam.ACCEPT_SAMPLED, Seam.SAMPLED_SESSION):  # no part that a suspect replaces decides by chance
+        return False
+    alone = {Seam.BUILD: ("build",), Seam.LAY_OUT: ("lay_out", "encode"), Seam.ACCEPT: ("walk",), Seam.MOVE: ("move",)}
     replaced = [part.name for part in fields(Parts) if getattr(suspect.parts, part.name) is not _RIGHT[part.name]]
     if seam in alone:
-        return alone[seam] in replaced
-    return any(part not in ("build", "move") for part in replaced)
+        return any(part in replaced for part in alone[seam])
+    unused = ("build", "encode", "move", "target_pass" if case.batch else "batch")
+    return any(part not in unused for part in replaced)
 
 
 def _comparable(observed: Shown, seam: Seam) -> bool:

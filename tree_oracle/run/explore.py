@@ -85,15 +85,17 @@ class Exploration:
         return self._seen[name]
 
 
-def size(case: Case) -> tuple[int, int, int, int, int, int]:
-    """What counts as smaller: fewer rounds, nodes, prefix tokens, then a lower cap, a shorter draft, smaller token ids.
+def size(case: Case) -> tuple[int, ...]:
+    """What counts as smaller: fewer requests, rounds, nodes, prefix tokens, then a lower cap, a shorter draft, smaller ids.
 
     A move has nodes too, and the elements of its pools count as a draft's length does.
     """
-    nodes = sum(len(tree.tokens) for tree in case.trees) + (len(case.move.slots) if case.move is not None else 0)
-    ids = sum(case.prefix) + sum(sum(tree.tokens) for tree in case.trees)
+    trees = [*case.trees, *(tree for request in case.batch for tree in request.trees)]
+    prompts = [case.prefix, *(request.prompt for request in case.batch)]
+    nodes = sum(len(tree.tokens) for tree in trees) + (len(case.move.slots) if case.move is not None else 0)
+    ids = sum(map(sum, prompts)) + sum(sum(tree.tokens) for tree in trees)
     cap = case.limits.max_new_tokens if case.limits is not None else 0
     draft = sum(len(law) for below in case.draft.laws for law in below) if case.draft is not None else 0
     if case.move is not None:
         draft += case.move.pool_pages * case.move.page_size * case.move.layers * case.move.heads * case.move.width
-    return (len(case.trees), nodes, len(case.prefix), cap, draft, ids)
+    return (len(case.batch), len(trees), nodes, sum(map(len, prompts)), cap, draft, ids)

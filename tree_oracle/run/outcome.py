@@ -31,6 +31,7 @@ from tree_oracle.record import (
     Unsupported,
     worst,
 )
+from tree_oracle.verify.law import Declaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,10 @@ def outcome_of(
     drive: Callable[[Case], tuple[Round, ...]],
     tie_rule: TieRule = TieRule.SMALLEST,
     tree_policy: DeclaredPolicy | None = None,
+    declared_mode: Declaration | None = None,
 ) -> Outcome:
     """Drive and judge one case. Never raises for anything that the decoder or its adapter did."""
-    view = View(case, (), truth, tie_rule, tree_policy)
+    view = View(case, (), truth, tie_rule, tree_policy, declared_mode)
     try:
         rounds = drive(case)
     except DecoderError as error:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tree_oracle.checks.guard import call, protect
+from tree_oracle.checks.mode import mode_of
 from tree_oracle.checks.policy import DeclaredPolicy, policy_of
 from tree_oracle.decoder import Seam, can_tap, seams_of
 from tree_oracle.record import TieRule, Truth, UsageError
 from tree_oracle.run.ties import tie_rule_of
 from tree_oracle.target import SequentialTruth, Target, load_target
+from tree_oracle.verify.law import Declaration
 
 DEFAULT_TARGET = "exact"
 
@@ -36,6 +38,7 @@ class Subject:
     truth: Truth
     tie_rule: TieRule = TieRule.SMALLEST
     tree_policy: DeclaredPolicy | None = None
+    declared_mode: Declaration | None = None
 
     @property
     def seams(self) -> frozenset[Seam]:
@@ -80,7 +83,7 @@ def make_subject(
         raise UsageError(f"{_name_of(built)} offers no seam; expected at least one of the methods {known}")
     tie_rule = protect("tie_rule", lambda: tie_rule_of(built, truth))
     policy = protect("tree_policy", lambda: policy_of(built))
-    return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy)
+    return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy, mode_of(built))
 
 
 def _refuse_small(target: Target) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from tree_oracle.checks import Check
+from tree_oracle.checks import OUTCOMES, Check
 from tree_oracle.decoder import Seam
-from tree_oracle.record import CheckResult, Level, Report, Status, Witness
+from tree_oracle.record import CheckResult, Ledger, Level, Report, Status, Witness
 from tree_oracle.run.stock import digest_of
 
 _CASE = " "  # between the seam and the id of the case
@@ -33,6 +33,8 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     witnessed: dict[str, Witness] = {}  # by seam and case, since several checks judge the same rounds
     scenes: dict[str, str] = {}  # digest of each scene that was used
     seconds: float = 0.0
+    reached: frozenset[str] = frozenset()  # outcomes that came about
+    due: frozenset[str] = frozenset()  # outcomes that had to, in scenes that were judged to the end
 
 
 class Tally:
@@ -75,6 +77,7 @@ class Tally:
             results=tuple(self._result(check) for check in self.checks),
             witness=_sum(done),
             own=_own(done),
+            ledger=_ledger(done),
             environment=self.head.environment,
             required=required,
             seed=seed,
@@ -111,6 +114,15 @@ def _own(done: list[Finished]) -> Witness:
     """Rounds of the decoder's own drafting: as it shows them, or as the tap saw the same ones."""
     shown = _sum(done, (Seam.GENERATE,))
     return shown if shown.rounds else _sum(done, (Seam.TAP,))
+
+
+def _ledger(done: list[Finished]) -> Ledger:
+    """In the order of the catalogue, whichever check saw them."""
+    reached = {name for finished in done for name in finished.reached}
+    due = {name for finished in done for name in finished.due}
+    return Ledger(
+        tuple(name for name in OUTCOMES if name in reached), tuple(name for name in OUTCOMES if name in due - reached)
+    )
 
 
 def witness_key(seam: Seam, case: str) -> str:

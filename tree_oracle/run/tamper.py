@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from tree_oracle.checks import answers
+from tree_oracle.checks.encodings import laid_out
 from tree_oracle.decoder import Seam
 from tree_oracle.record import Round
+from tree_oracle.tree.formats import Shown
 
 Change = Callable[[Any], Any]
 
@@ -45,7 +47,7 @@ class Tampered:
 
         def changed(*arguments: Any) -> Any:
             self.used = True
-            answer = found(*arguments)
+            answer = _read(name, found(*arguments), arguments)
             return _Session(answer, self._tampering.change) if name == "open" else self._tampering.change(answer)
 
         return changed
@@ -62,13 +64,27 @@ class _Session:
         return (lambda trees: self._change(found(trees))) if name == "step" else found
 
 
+def _read(method: str, answer: Any, arguments: Sequence[Any]) -> Any:
+    """The answer; where a layout is in an encoding, what its buffers show: there is no one place in them to change."""
+    if method != Seam.LAY_OUT:
+        return answer
+    tree, prefix_len = arguments
+    return laid_out(answer, tree.to_data(), prefix_len)
+
+
 def _positions_late(answer: Any) -> Any:
+    if isinstance(answer, Shown):
+        return answer if answer.positions is None else replace(answer, positions=answer.positions + 1)
     positions = np.asarray(answers.array(answers.field(answer, "positions"), "positions")) + 1
     return {**_as_mapping(answer), "positions": positions}
 
 
 def _one_more_visible(answer: Any) -> Any:
     """Show the first sibling pair to each other, in whichever way the mask is stated."""
+    if isinstance(answer, Shown):
+        visible = answer.visible.copy()
+        visible[:, -1] = True
+        return replace(answer, visible=visible)
     fields = _as_mapping(answer)
     name = next(name for name in ("visible", "hidden", "additive") if name in fields)
     mask = answers.array(fields[name], name).copy()

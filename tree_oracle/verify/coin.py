@@ -11,6 +11,8 @@ accepts probability 0, no u rejects probability 1, and a weight of 0 is never dr
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
@@ -22,6 +24,10 @@ from tree_oracle.record import TreeOracleError, UsageError
 from tree_oracle.verify.probabilities import Law, Number
 
 Weights: TypeAlias = Law | Sequence[Number]
+
+
+# A float sum below this, or an infinite one, has no place for the shares of its weights.
+_SMALLEST = sys.float_info.min / sys.float_info.epsilon
 
 
 class InvalidCoin(TreeOracleError, ValueError):
@@ -67,8 +73,10 @@ class UniformCoin(ABC):
     def draw(self, weights: Weights) -> int:
         """See ``Coin``."""
         total = check_weights(weights)
-        weights = values_of(weights)
-        mark, reached, last = self.uniform() * total, Fraction(0) * total, 0
+        weights, u = values_of(weights), self.uniform()
+        if isinstance(total, Fraction):
+            u = Fraction(u)  # exact, where a product with a float need not be or may overflow
+        mark, reached, last = u * total, Fraction(0) * total, 0
         for index, weight in enumerate(weights):
             if weight > 0:
                 reached, last = reached + weight, index
@@ -132,7 +140,7 @@ def check_weights(weights: Weights) -> Number:
     """The sum of weights that can be drawn from.
 
     Raises:
-        InvalidCoin: a weight is negative, NaN or infinite, or none is positive.
+        InvalidCoin: a weight is negative, NaN or infinite, none is positive, or floats sum to what has no shares.
     """
     if isinstance(weights, Law):
         return weights.derived("sum", lambda: sum(weights.values, Fraction(0)))
@@ -142,4 +150,6 @@ def check_weights(weights: Weights) -> Number:
     total = sum(weights)
     if not total > 0:
         raise InvalidCoin(f"none of {len(weights)} weights is positive: there is nothing to draw")
+    if isinstance(total, float) and not _SMALLEST <= total < math.inf:
+        raise InvalidCoin(f"{len(weights)} weights sum to {total}; expected a sum that floats can be a share of")
     return Fraction(total) if isinstance(total, int) else total  # so that the share of an integer weight is exact

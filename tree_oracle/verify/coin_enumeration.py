@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from tree_oracle.record import UsageError
+from tree_oracle.record import Unsupported, UsageError
 from tree_oracle.verify.coin import Coin, Weights, check_probability, check_weights, values_of
 from tree_oracle.verify.probabilities import Law, Number
 
@@ -83,6 +83,18 @@ def outcomes(program: Callable[[Coin], T], weight: Number = _ONE) -> Iterator[tu
         outcome = program(coin)
         yield outcome, coin.probability
         more = coin.rewind()
+
+
+def bounded(found: Iterator[T], most: int, what: str) -> Iterator[T]:
+    """The same outcomes, as long as there are not too many.
+
+    Raises:
+        Unsupported: there are more than ``most``.
+    """
+    for number, one in enumerate(found, 1):
+        if number > most:
+            raise Unsupported(f"{what} has more than {most} outcomes; take fewer tokens, levels or children")
+        yield one
 
 
 def _two_sides(probability: Number) -> list[tuple[int, Number]]:

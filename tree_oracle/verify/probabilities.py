@@ -72,7 +72,9 @@ class Law:
         total = sum(weights, Fraction(0))
         if not total > 0:
             return otherwise
-        return cls._trusted(weights if total == 1 else [weight / total for weight in weights])
+        # A sum of floats is divided by even if it is 1, so that fractions among the weights become floats too.
+        whole = total == 1 and isinstance(total, Fraction)
+        return cls._trusted(weights if whole else [weight / total for weight in weights])
 
     @classmethod
     def point(cls, token: int, size: int) -> Law:
@@ -182,7 +184,7 @@ def _checked(values: Iterable[Number], row: str) -> tuple[Number, ...]:
             row, "mixes fractions and floats; expected one kind of number, so that it is plain what is exact"
         )
     total, allowed = sum(found), len(found) * _ROUNDING if floats else 0.0
-    if abs(float(total - 1)) > allowed:
+    if not -allowed <= total - 1 <= allowed:
         raise InvalidLaw(row, f"sums to {total}; expected 1" + (f" within {allowed:.1g}" if floats else " exactly"))
     return tuple(float(value / total) if floats else Fraction(value) for value in found)
 
@@ -190,5 +192,5 @@ def _checked(values: Iterable[Number], row: str) -> tuple[Number, ...]:
 def _check_value(token: int, value: object, row: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise InvalidLaw(row, f"gives token {token} {value!r}; expected a Fraction, an integer or a float")
-    if not math.isfinite(value) or value < 0:
+    if value < 0 or not value < math.inf:  # and neither NaN; numbers too large for a float compare all the same
         raise InvalidLaw(row, f"gives token {token} probability {value}; expected a finite number from 0 to 1")

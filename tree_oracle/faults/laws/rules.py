@@ -70,7 +70,7 @@ def residual_by_own_coin(coin: Coin, target: Law, siblings: Siblings) -> Verdict
     (token,) = siblings.tokens
     if KeptCoin(coin).accept(ratio(target[token], siblings.draft[token])):
         return accepted(0)
-    return drawn_from(KeptCoin(coin).draw(target.minus(siblings.draft)))
+    return drawn_from(coin.draw(target.minus(siblings.draft)))
 
 
 def one_coin_for_siblings(coin: Coin, target: Law, siblings: Siblings) -> Verdict:
@@ -95,7 +95,7 @@ def smoothed_residual(coin: Coin, target: Law, siblings: Siblings) -> Verdict:
 def residual_by_rank(coin: Coin, target: Law, siblings: Siblings) -> Verdict:
     """Multi-round sampling whose residual subtracts the n-th drafted token from the n-th token of the target."""
     drafted = [share for share in siblings.draft.values if share > 0]
-    by_rank = Law([*drafted, *[Fraction(0)] * (len(siblings.draft) - len(drafted))])
+    by_rank = Law([*drafted, *[0 * drafted[0]] * (len(siblings.draft) - len(drafted))])
     for child, token in enumerate(siblings.tokens):
         if coin.accept(ratio(target[token], siblings.draft[token])):
             return accepted(child)

@@ -60,6 +60,7 @@ from tree_oracle.tree.formats.intervals import encode_intervals as encode_interv
 from tree_oracle.tree.formats.intervals import sees as sees
 from tree_oracle.tree.formats.intervals import subtree_intervals as subtree_intervals
 from tree_oracle.tree.formats.invalid import InvalidEncoding as InvalidEncoding
+from tree_oracle.tree.formats.invalid import MalformedEncoding as MalformedEncoding
 from tree_oracle.tree.formats.levels import in_level_order as in_level_order
 from tree_oracle.tree.formats.links import Links as Links
 from tree_oracle.tree.formats.links import decode_links as decode_links
@@ -98,6 +99,7 @@ from tree_oracle.tree.formats.sglang_mask import encode_sglang_mask as encode_sg
 from tree_oracle.tree.formats.shape import Part as Part
 from tree_oracle.tree.formats.shape import TreeShape as TreeShape
 from tree_oracle.tree.formats.shape import shape_of as shape_of
+from tree_oracle.tree.formats.shown import Shown as Shown
 from tree_oracle.tree.formats.system import System as System
 from tree_oracle.tree.formats.systems import SYSTEMS as SYSTEMS
 from tree_oracle.tree.formats.tensorrt import TensorrtTensors as TensorrtTensors

@@ -30,7 +30,7 @@ def parents_of(block: Bool[np.ndarray, "n n"], field: Field) -> Int[np.ndarray, 
         InvalidEncoding: the block is no tree's. The index is [query, key].
     """
     if not len(block):
-        raise field.error(None, "has no rows; expected at least the root's")
+        raise field.malformed(None, "has no rows; expected at least the root's")
     _check_selves(block, field)
     depths = block.sum(axis=1, dtype=np.int32) - 1
     root = _root_of(depths, field)

@@ -47,5 +47,5 @@ def token_rows(field: Field, tokens: Any, *, requests: int | None = None) -> Int
     """
     table = field.integers(tokens, (requests, None))
     if not table.size:
-        raise field.error(None, f"has shape {table.shape}; expected at least one request and the root")
+        raise field.malformed(None, f"has shape {table.shape}; expected at least one request and the root")
     return table

@@ -90,7 +90,7 @@ def decode_successors(encoded: Successors) -> CandidateTree:
     tokens = _SUCCESSORS.named("tokens").integers(encoded.tokens, (None,))
     lists = [here.tolist() for here in _SUCCESSORS.each(encoded.successors)]
     if len(lists) != len(tokens):
-        raise _SUCCESSORS.error(None, f"has {len(lists)} lists; expected {len(tokens)}, one for each token")
+        raise _SUCCESSORS.malformed(None, f"has {len(lists)} lists; expected {len(tokens)}, one for each token")
     return _SUCCESSORS.tree(tokens, _parents_of(lists, _SUCCESSORS))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from tree_oracle.tree.candidate import CandidateTree
-from tree_oracle.tree.formats.invalid import Index, InvalidEncoding
+from tree_oracle.tree.formats.invalid import Index, InvalidEncoding, MalformedEncoding
 from tree_oracle.tree.invalid import InvalidTree, TreeFault
 
 _INT64 = np.iinfo(np.int64)
@@ -49,10 +49,11 @@ class Field:
 
     def error(self, index: Index | None, detail: str) -> InvalidEncoding:
         """The refusal of one entry; None: of the whole field, or of this request's part of it."""
-        if index is not None and self.place is not None:
-            index = self.place(index)
-        whole = (*self.at, *(index or ()))
-        return InvalidEncoding(self.encoding, self.name, whole or None, detail)
+        return InvalidEncoding(self.encoding, self.name, self._whole(index), detail)
+
+    def malformed(self, index: Index | None, detail: str) -> MalformedEncoding:
+        """The refusal of what cannot be read at all."""
+        return MalformedEncoding(self.encoding, self.name, self._whole(index), detail)
 
     def integers(self, values: Any, shape: Shape) -> Int[np.ndarray, ...]:
         """``values`` as int64.
@@ -62,7 +63,7 @@ class Field:
         """
         array = self._array(values)
         if array.dtype.kind not in "iu":
-            raise self.error(None, f"has dtype {array.dtype}; expected integers")
+            raise self.malformed(None, f"has dtype {array.dtype}; expected integers")
         self._check_shape(array, shape)
         if array.dtype.kind == "u":
             self.check(array <= np.uint64(_INT64.max), array, "a 64-bit integer")
@@ -85,7 +86,7 @@ class Field:
         """
         scalar = isinstance(values, np.ndarray) and not values.ndim
         if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or scalar:
-            raise self.error(None, f"is a {type(values).__name__}; expected a sequence")
+            raise self.malformed(None, f"is a {type(values).__name__}; expected a sequence")
         return values
 
     def each(self, values: Any) -> list[Int[np.ndarray, " any"]]:
@@ -103,9 +104,9 @@ class Field:
             InvalidEncoding: another type, dtype or shape.
         """
         if not isinstance(values, np.ndarray):
-            raise self.error(None, f"is a {type(values).__name__}; expected a numpy array of dtype {dtype}")
+            raise self.malformed(None, f"is a {type(values).__name__}; expected a numpy array of dtype {dtype}")
         if values.dtype != dtype:
-            raise self.error(None, f"has dtype {values.dtype}; expected {dtype}")
+            raise self.malformed(None, f"has dtype {values.dtype}; expected {dtype}")
         self._check_shape(values, shape)
         return values
 
@@ -118,6 +119,16 @@ class Field:
         index = first_false(right)
         if index is not None:
             raise self.error(index, f"is {values[index]}; expected {expected}")
+
+    def check_meaning(self, known: Bool[np.ndarray, ...], values: np.ndarray, expected: str) -> None:
+        """Refuse the first entry of ``values`` that has no meaning in this form.
+
+        Raises:
+            MalformedEncoding: there is one.
+        """
+        index = first_false(known)
+        if index is not None:
+            raise self.malformed(index, f"is {values[index]}; expected {expected}")
 
     def same(self, values: np.ndarray, wanted: np.ndarray) -> None:
         """Refuse the first entry that differs from what the rest of the encoding implies.
@@ -149,24 +160,29 @@ class Field:
                 index = (error.node, int(parents[error.node]))
             raise field.error(index, f"makes no tree: {error}") from error
 
+    def _whole(self, index: Index | None) -> Index | None:
+        if index is not None and self.place is not None:
+            index = self.place(index)
+        return (*self.at, *(index or ())) or None
+
     def _array(self, values: Any) -> np.ndarray:
         if isinstance(values, np.ndarray):
             return values
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-            raise self.error(None, f"is a {type(values).__name__}; expected a sequence or numpy array of integers")
+            raise self.malformed(None, f"is a {type(values).__name__}; expected a sequence or numpy array of integers")
         try:
             found = np.array(values, dtype=object)
         except ValueError as error:
-            raise self.error(None, f"has rows of unequal shape: {error}") from error
+            raise self.malformed(None, f"has rows of unequal shape: {error}") from error
         for index, value in np.ndenumerate(found):
             self._check_integer(index, value)
         return found.astype(np.int64)
 
     def _check_integer(self, index: Index | None, value: object) -> None:
         if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-            raise self.error(index, f"is {_short(value)}; expected an integer")
+            raise self.malformed(index, f"is {_short(value)}; expected an integer")
         if not _INT64.min <= value <= _INT64.max:
-            raise self.error(index, f"is {_short(value)}; expected a 64-bit integer")
+            raise self.malformed(index, f"is {_short(value)}; expected a 64-bit integer")
 
     def _check_shape(self, values: np.ndarray, shape: Shape) -> None:
         fits = values.ndim == len(shape) and all(
@@ -174,7 +190,7 @@ class Field:
         )
         if not fits:
             wanted = ", ".join("any" if side is None else str(side) for side in shape)
-            raise self.error(None, f"has shape {values.shape}; expected ({wanted}{',' if len(shape) == 1 else ''})")
+            raise self.malformed(None, f"has shape {values.shape}; expected ({wanted}{',' if len(shape) == 1 else ''})")
 
 
 def first_false(right: Bool[np.ndarray, ...]) -> Index | None:

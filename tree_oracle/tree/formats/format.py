@@ -15,6 +15,7 @@ from tree_oracle.record import UsageError
 from tree_oracle.tree.candidate import CandidateTree
 from tree_oracle.tree.formats.batch import Trees, cached_of
 from tree_oracle.tree.formats.shape import Part
+from tree_oracle.tree.formats.shown import Shows
 
 Documents = tuple[Any, ...]
 Encode = Callable[[Trees, Sequence[int]], Documents]
@@ -43,6 +44,7 @@ class Format:
     encode: Encode  # as the module's encoder, and raises what it raises
     decode: Decode  # InvalidEncoding for documents that are no trees after these prefixes
     demands: Demands = Demands()
+    shows: Shows | None = None  # how its mask is read entry by entry; None: it holds none
 
 
 def of_batch(encode: Callable[[Trees, Sequence[int]], Any], decode: Callable[..., Any]) -> tuple[Encode, Decode]:

@@ -19,4 +19,11 @@ class InvalidEncoding(TreeOracleError, ValueError):
         self.detail = detail
 
     def __reduce__(self) -> tuple[type[InvalidEncoding], tuple[str, str, Index | None, str]]:
-        return InvalidEncoding, (self.encoding, self.field, self.index, self.detail)
+        return type(self), (self.encoding, self.field, self.index, self.detail)
+
+
+class MalformedEncoding(InvalidEncoding):
+    """A field of another type, dtype or shape, or an entry that its form has no meaning for: nothing can be read there.
+
+    Any other ``InvalidEncoding`` was read, and says something that no tree says.
+    """

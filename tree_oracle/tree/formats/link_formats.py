@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tree_oracle.tree.formats import shown
 from tree_oracle.tree.formats.buffers import MEDUSA_TOP_K
 from tree_oracle.tree.formats.children import (
     decode_child_maps,
@@ -113,6 +114,7 @@ LINK_FORMATS = (
             Part("ids", "sum of depth + 1 over leaves", lambda shape: shape.nodes_to_leaves),
         ),
         *of_request(encode_sequences, decode_sequences),
+        shows=shown.sequence_ids,
     ),
     Format(
         "intervals",
@@ -120,6 +122,7 @@ LINK_FORMATS = (
         ("tree_oracle",),
         (_TOKENS, each_node("enter"), each_node("leave")),
         *of_request(lambda tree, _: encode_intervals(tree), decode_intervals),
+        shows=shown.intervals,
     ),
     Format(
         "json",

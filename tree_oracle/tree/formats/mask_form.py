@@ -61,10 +61,10 @@ class MaskForm:
         array = field.array(values, self.dtype, stored)
         if self.polarity in _ADDED:
             one, zero = array == 0, self._hides(array)
-            field.check(one | zero, array, f"0 or {'-inf' if self._hidden == -np.inf else self._hidden}")
+            field.check_meaning(one | zero, array, f"0 or {'-inf' if self._hidden == -np.inf else self._hidden}")
         else:
             one, zero = array == 1, array == 0
-            field.check(one | zero, array, "0 or 1")
+            field.check_meaning(one | zero, array, "0 or 1")
         attends: Bool[np.ndarray, "*batch rows columns"] = zero if self.polarity is Polarity.ONE_HIDES else one
         return self._turned(attends)
 

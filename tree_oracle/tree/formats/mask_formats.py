@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from tree_oracle.tree.candidate import CandidateTree
+from tree_oracle.tree.formats import shown
 from tree_oracle.tree.formats.batch import Trees
 from tree_oracle.tree.formats.buffers import (
     MEDUSA_TOP_K,
@@ -54,18 +55,19 @@ def _dense(name: str, holds: str, systems: tuple[str, ...], form: MaskForm) -> F
         return encode_dense(trees, prefix_lens, form)
 
     parts = _DENSE if form.prefix is PrefixColumns.DENSE else _DENSE[:2]
-    return Format(name, holds, systems, parts, *of_batch(encode, decode))
+    return Format(name, holds, systems, parts, *of_batch(encode, decode), shows=shown.dense(form))
 
 
 def _sglang(name: str, holds: str, layout: SglangLayout, parts: tuple[Part, ...], most: int | None = None) -> Format:
     codec = of_batch(partial(encode_sglang_mask, layout=layout), partial(decode_sglang_mask, layout=layout))
-    return Format(name, holds, ("SGLang",), (_TOKENS, *parts), *codec, Demands(one_size=True, most_nodes=most))
+    demands = Demands(one_size=True, most_nodes=most)
+    return Format(name, holds, ("SGLang",), (_TOKENS, *parts), *codec, demands, shown.sglang(layout))
 
 
 def _eagle(name: str, holds: str, order: LeafOrder) -> Format:
     codec = of_request(lambda tree, _: encode_eagle(tree, order), lambda buffers: decode_eagle(buffers, order))
     parts = (_TOKENS, leaf_rows("retrieve_indices"), each_node("position_ids"), candidate_block("attn_mask"))
-    return Format(name, holds, ("EAGLE", "HASS"), parts, *codec)
+    return Format(name, holds, ("EAGLE", "HASS"), parts, *codec, shows=shown.buffers)
 
 
 MASK_FORMATS = (
@@ -107,6 +109,7 @@ MASK_FORMATS = (
             Part("indptr", "2", lambda _: 2),
         ),
         *of_batch(encode_segments, decode_segments),
+        shows=shown.segments,
     ),
     Format(
         "tensorrt",
@@ -114,6 +117,7 @@ MASK_FORMATS = (
         ("TensorRT-LLM",),
         (_TOKENS, packed_words("mask"), each_node("offsets"), node_rows("paths")),
         *of_batch(lambda trees, _: encode_tensorrt(trees), lambda tensors, _: decode_tensorrt(tensors)),
+        shows=shown.row_words,
     ),
     Format(
         "flexflow",
@@ -122,6 +126,7 @@ MASK_FORMATS = (
         (_TOKENS, each_node("mask")),
         *of_request(lambda tree, _: encode_key_words(tree), decode_key_words),
         Demands(most_nodes=64),
+        shown.key_words,
     ),
     Format(
         "medusa",
@@ -137,6 +142,7 @@ MASK_FORMATS = (
         ),
         *of_request(lambda tree, _: encode_medusa(tree), decode_medusa),
         _MEDUSA,
+        shown.buffers,
     ),
     _eagle("eagle", "retrieve_indices by leaf, positions, float mask", LeafOrder.SLOTS),
     _eagle("eagle-sampling", "as eagle, with rows sorted", LeafOrder.SORTED),
@@ -147,6 +153,7 @@ MASK_FORMATS = (
         (_TOKENS, ranks("choices"), candidate_block("bias")),
         *of_request(lambda tree, _: encode_vllm(tree), decode_vllm),
         Demands(level_order=True),
+        shown.bias,
     ),
     Format(
         "predicate",
@@ -159,5 +166,6 @@ MASK_FORMATS = (
             Part("leave_key", "c + n", lambda shape: shape.cached + shape.n),
         ),
         *of_batch(encode_predicate, decode_predicate),
+        shows=shown.predicate,
     ),
 )

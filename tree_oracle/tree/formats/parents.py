@@ -62,7 +62,7 @@ def decode_parents(listed: ParentList, root: RootParent) -> CandidateTree:
     _check_plain(root)
     tokens = _PARENTS.named("tokens").integers(listed.tokens, (None,))
     if not len(tokens):
-        raise _PARENTS.named("tokens").error(None, "is empty; expected at least the root's")
+        raise _PARENTS.named("tokens").malformed(None, "is empty; expected at least the root's")
     missing = int(root not in _LISTED)
     parents = _PARENTS.integers(listed.parents, (len(tokens) - missing,))
     nodes = np.arange(len(parents))

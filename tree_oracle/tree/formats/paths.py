@@ -68,7 +68,7 @@ def decode_node_paths(table: PathTable) -> CandidateTree:
     """
     tree, rows = _tree(table)
     if len(rows) != len(tree):
-        raise _PATHS.error(None, f"has {len(rows)} rows; expected {len(tree)}, one for each token")
+        raise _PATHS.malformed(None, f"has {len(rows)} rows; expected {len(tree)}, one for each token")
     _refuse_row(_ends(rows) == np.arange(len(tree)), "does not end at its own node")
     return tree
 
@@ -107,7 +107,7 @@ def _tree(table: PathTable) -> tuple[CandidateTree, Int[np.ndarray, "rows depth"
     rows = _PATHS.integers(table.rows, (None, None))
     n = len(tokens)
     if not rows.size or not n:
-        raise _PATHS.error(None, f"has shape {rows.shape} for {n} tokens; expected a path from the root, node 0")
+        raise _PATHS.malformed(None, f"has shape {rows.shape} for {n} tokens; expected a path from the root, node 0")
     _PATHS.check((rows >= PAD) & (rows < n), rows, f"a node from 0 to {n - 1}, or -1 after the end")
     _PATHS.check(rows[:, :1] == 0, rows, "0, the root")
     after_end = np.logical_or.accumulate(rows == PAD, axis=1)

@@ -48,9 +48,9 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_no_constant)
     except RecursionError as error:
-        raise _DOCUMENT.error(None, "is nested too deeply; expected one object of lists") from error
+        raise _DOCUMENT.malformed(None, "is nested too deeply; expected one object of lists") from error
     except (ValueError, TypeError) as error:
-        raise _DOCUMENT.error(None, f"is no JSON: {error}") from error
+        raise _DOCUMENT.malformed(None, f"is no JSON: {error}") from error
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -67,20 +67,20 @@ def _no_constant(name: str) -> Any:
 
 def _members(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict):
-        raise _DOCUMENT.error(None, f"is a {type(document).__name__}; expected an object")
+        raise _DOCUMENT.malformed(None, f"is a {type(document).__name__}; expected an object")
     missing, unknown = sorted(_REQUIRED - document.keys()), sorted(document.keys() - _REQUIRED - {_EDGES})
     if missing or unknown:
-        raise _DOCUMENT.error(None, f"lacks {missing} and has unknown {unknown}; expected {sorted(_REQUIRED)}")
+        raise _DOCUMENT.malformed(None, f"lacks {missing} and has unknown {unknown}; expected {sorted(_REQUIRED)}")
     for name, wanted in (("format", FORMAT), ("version", VERSION)):
         if document[name] != wanted or isinstance(document[name], bool):
-            raise _DOCUMENT.named(name).error(None, f"is not what this reads; expected {wanted!r}")
+            raise _DOCUMENT.named(name).malformed(None, f"is not what this reads; expected {wanted!r}")
     return document
 
 
 def _with_edges(tree: CandidateTree, edges: Any) -> CandidateTree:
     field = _DOCUMENT.named(_EDGES)
     if not isinstance(edges, list):
-        raise field.error(None, f"is a {type(edges).__name__}; expected a list")
+        raise field.malformed(None, f"is a {type(edges).__name__}; expected a list")
     try:
         return CandidateTree(tree.tokens, tree.parents, [-math.inf if edge is None else edge for edge in edges])
     except OverflowError as error:  # an integer beyond the range of floats

@@ -64,7 +64,7 @@ def decode_pool(lists: PoolLists, *, top_k: int) -> CandidateTree:
     width = whole_number("top_k", top_k, at_least=1)
     tokens = _SELECTED.named("tokens").integers(lists.tokens, (None,))
     if not len(tokens):
-        raise _SELECTED.named("tokens").error(None, "is empty; expected at least the root's")
+        raise _SELECTED.named("tokens").malformed(None, "is empty; expected at least the root's")
     selected = _SELECTED.integers(lists.selected, (len(tokens) - 1,))
     owners = _PARENT_LIST.integers(lists.parent_list, (None,))
     _check_owners(owners, width)

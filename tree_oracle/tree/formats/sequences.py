@@ -58,7 +58,7 @@ def decode_sequences(encoded: SequenceIds) -> CandidateTree:
     tokens = _IDS.named("tokens").integers(encoded.tokens, (None,))
     n = len(tokens)
     if not n:
-        raise _IDS.named("tokens").error(None, "is empty; expected at least the root's")
+        raise _IDS.named("tokens").malformed(None, "is empty; expected at least the root's")
     positions = _POSITIONS.integers(encoded.positions, (n,))
     _POSITIONS.check(positions >= 0, positions, "0 or more")
     ids = _IDS.integers(encoded.ids, (None,))

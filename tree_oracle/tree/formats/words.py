@@ -108,7 +108,7 @@ def decode_key_words(words: KeyWords) -> CandidateTree:
 def _tree_of_words(tokens: np.ndarray, mask: np.ndarray, field: Field) -> CandidateTree:
     n, (rows, words) = len(tokens), mask.shape
     if rows < n or words < words_of(n):
-        raise field.error(None, f"has {rows} rows of {words} words; expected at least {n} of {words_of(n)}")
+        raise field.malformed(None, f"has {rows} rows of {words} words; expected at least {n} of {words_of(n)}")
     unused = first_false(mask[n:] == 0)
     if unused is not None:
         raise field.error((n + unused[0], unused[1]), f"is not 0; expected a padding row, as there are {n} nodes")

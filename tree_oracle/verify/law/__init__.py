@@ -6,10 +6,15 @@ from tree_oracle.verify.law.contract import Ruling as Ruling
 from tree_oracle.verify.law.contract import Standing as Standing
 from tree_oracle.verify.law.contract import declarations as declarations
 from tree_oracle.verify.law.contract import rule_on as rule_on
+from tree_oracle.verify.law.evidence import FALSE_ALARM as FALSE_ALARM
+from tree_oracle.verify.law.evidence import Evidence as Evidence
+from tree_oracle.verify.law.evidence import Farthest as Farthest
+from tree_oracle.verify.law.evidence import detectable as detectable
 from tree_oracle.verify.law.exact import ROUNDED as ROUNDED
 from tree_oracle.verify.law.exact import ExactLaw as ExactLaw
 from tree_oracle.verify.law.exact import WorstContext as WorstContext
 from tree_oracle.verify.law.exact import exact_law as exact_law
+from tree_oracle.verify.law.goodness import p_value as p_value
 from tree_oracle.verify.law.instances import GOLDEN as GOLDEN
 from tree_oracle.verify.law.instances import HIDING as HIDING
 from tree_oracle.verify.law.instances import INSTANCES as INSTANCES

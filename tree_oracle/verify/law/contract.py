@@ -70,6 +70,7 @@ class Ruling:
     reasons: tuple[str, ...]  # why not proven, or why proven
     evidence: str
     counterexample: Counterexample | None = None
+    refuted: bool = False  # flagged or approximate, and shown to be wrong: not merely unproven
 
 
 def rule_on(declaration: Declaration) -> Ruling:
@@ -90,7 +91,8 @@ def rule_on(declaration: Declaration) -> Ruling:
             standing, mode, reasons, f"no counterexample among {tried} pairs of laws: not refuted, and not proven"
         )
     where = f"p = {_written(found.target)}, q = {_written(found.draft)}"
-    return Ruling(standing, mode, reasons, f"total variation {found.law.total_variation} at {where}", found)
+    said = f"total variation {found.law.total_variation} at {where}"
+    return Ruling(standing, mode, reasons, said, found, refuted=True)
 
 
 def declarations(processing: Processing = UNPROCESSED) -> Iterator[Declaration]:
@@ -163,6 +165,7 @@ def _examined(declaration: Declaration, card: Card, mode: str) -> Ruling:
             mode,
             (f"{card.name} is said to be exact here",),
             f"total variation {worst} by enumeration",
+            refuted=True,
         )
     found = "0" if rational else f"{worst:.1g}, in floats,"
     theory = (f"{card.formula} ({card.source})", *card.assumptions, *COMMON_ASSUMPTIONS)

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from tree_oracle.record import UsageError
+from tree_oracle.record import Unsupported, UsageError
 from tree_oracle.verify.law.schemes import Memory, NodeScheme, Scheme
 from tree_oracle.verify.law.steps import Steps, steps_of
-from tree_oracle.verify.probabilities import Number, total_variation
+from tree_oracle.verify.probabilities import InvalidLaw, Number, total_variation
 from tree_oracle.verify.rules.drawn_tree import Context, Laws, Models
 from tree_oracle.verify.rules.proposals import joint_of
-from tree_oracle.verify.rules.transport import most_accepted
+from tree_oracle.verify.rules.transport import MOST_TOKENS, most_accepted
 
+MOST_TEXTS = 200_000  # that are told apart: some seconds
 ROUNDED = 1e-12  # how far a law in floats may be from what it would be in rationals
 
 
@@ -48,9 +49,8 @@ class ExactLaw:
     worst: WorstContext
     acceptance: Number  # probability that the first round accepts at least one node
     expected_length: Number  # accepted nodes of the first round, on average; the bonus is not counted
-    bound: (
-        Number | None
-    )  # the most that any exact rule accepts with the same siblings below the root; None if not node-wise
+    # The most that any exact rule accepts with the same siblings below the root; None if not node-wise, or past 16 tokens.
+    bound: Number | None
 
     @property
     def exact(self) -> bool:
@@ -80,13 +80,14 @@ def exact_law(
     ``truth`` is the law that the text must follow, where it is not the target that the scheme is given.
 
     Raises:
-        UsageError: ``tokens`` or ``rounds`` is below 1.
-        InvalidLaw: a model gave no law for a context that was reached.
-        Unsupported: a program that is not node-wise has too many outcomes.
+        UsageError: ``tokens`` or ``rounds`` is below 1; a rule, a proposal or widths that answer what they must not.
+        InvalidLaw: a model gave no law for a context that was reached, or one over another number of tokens than the rest.
+        Unsupported: a node, a round or the text has too many outcomes, or the tree has no end.
     """
     if tokens < 1 or rounds < 1:
         raise UsageError(f"{tokens} tokens over {rounds} rounds; expected at least one of each")
     judge = _Judge(truth or models.target, context, tokens)
+    expected = judge.expected()  # first, as it is refused soon where there are too many texts
     first = steps_of(scheme, models, context, None, None)
     texts = _after(first, (), Fraction(1), tokens)
     for _ in range(rounds - 1):
@@ -94,7 +95,7 @@ def exact_law(
     law = judge.completed(texts)
     return ExactLaw(
         law,
-        judge.distance(law),
+        _distance(law, expected),
         judge.worst(law),
         sum((share for step, share in first.items() if step.accepted), Fraction(0)),
         sum((share * step.accepted for step, share in first.items()), Fraction(0)),
@@ -123,7 +124,18 @@ def _another_round(scheme: Scheme, models: Models, context: Context, texts: _Tex
         steps = steps_of(scheme, models, context + text, memory, room)
         for key, share in _after(steps, text, reached, tokens).items():
             merged[key] += share
+        _few(len(merged))
     return merged
+
+
+def _few(texts: int) -> None:
+    if texts > MOST_TEXTS:
+        raise Unsupported(f"there are more than {MOST_TEXTS} texts; take fewer tokens of text or of vocabulary")
+
+
+def _distance(law: Mapping[Context, Number], expected: Mapping[Context, Number]) -> Number:
+    texts = list({**expected, **law})
+    return total_variation([law.get(text, 0) for text in texts], [expected.get(text, 0) for text in texts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +153,11 @@ class _Judge:
                 longer[text] += share
         return dict(by_length[self.tokens])
 
-    def distance(self, law: Mapping[Context, Number]) -> Number:
-        expected: dict[Context, Number] = {(): Fraction(1)}
+    def expected(self) -> dict[Context, Number]:
+        texts: dict[Context, Number] = {(): Fraction(1)}
         for _ in range(self.tokens):
-            expected = self._longer(expected)
-        texts = list({**expected, **law})
-        return total_variation([law.get(text, 0) for text in texts], [expected.get(text, 0) for text in texts])
+            texts = self._longer(texts)
+        return texts
 
     def worst(self, law: Mapping[Context, Number]) -> WorstContext:
         contexts, longer = list[WorstContext](), dict(law)
@@ -159,15 +170,20 @@ class _Judge:
         return max(reversed(contexts), key=lambda one: one.total_variation)  # among equals the shortest text
 
     def _longer(self, texts: Mapping[Context, Number]) -> dict[Context, Number]:
-        return {
-            (*text, token): reached * probability
-            for text, reached in texts.items()
-            for token, probability in enumerate(self.truth(self.context + text).values)
-            if probability
-        }
+        longer: dict[Context, Number] = {}
+        for text, reached in texts.items():
+            law = self.truth(self.context + text)
+            longer |= {(*text, token): reached * p for token, p in enumerate(law.values) if p}
+            _few(len(longer))
+        return longer
 
     def _at(self, text: Context, reached: Number, by_token: Mapping[int, Number]) -> WorstContext:
         target = self.truth(self.context + text)
+        if max(by_token) >= len(target):
+            raise InvalidLaw(
+                f"the truth after {self.context + text}",
+                f"has {len(target)} tokens; the text holds token {max(by_token)}",
+            )
         emitted = tuple(by_token.get(token, Fraction(0)) / reached for token in range(len(target)))
         return WorstContext(text, reached, total_variation(emitted, target.values), emitted, target.values)
 
@@ -175,4 +191,7 @@ class _Judge:
 def _bound(scheme: Scheme, models: Models, context: Context, truth: Laws) -> Number | None:
     if not isinstance(scheme, NodeScheme) or not (count := scheme.widths(())):
         return None
-    return most_accepted(truth(context), joint_of(scheme.proposal, models.draft(context), count))
+    target = truth(context)
+    if len(target) > MOST_TOKENS:
+        return None
+    return most_accepted(target, joint_of(scheme.proposal, models.draft(context), count))

@@ -1,11 +1,12 @@
 """What is done to a law before a token is drawn from it: temperature, truncation, penalties, a smaller vocabulary.
 
 The law that a text must follow is the *processed* one, in tests, residual and bonus alike. Each processing is exact on rational
-laws; a temperature is, where its inverse is a whole number.
+laws; a temperature is, where its inverse is a whole number that is not huge.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +15,9 @@ from typing import Protocol
 from tree_oracle.record import UsageError
 from tree_oracle.verify.probabilities import InvalidLaw, Law, Number
 from tree_oracle.verify.rules.drawn_tree import Context, Laws
+
+_EXACT_POWER = 1000  # a fraction to this power has a thousand times its digits
+_STEEPEST = Fraction(2**1000)  # takes every float below 1 to 0
 
 
 class Processing(Hashable, Protocol):
@@ -35,22 +39,31 @@ class Unprocessed:
 class Temperature:
     """Probabilities to the power 1 / temperature; 0 is greedy decoding, the smallest token id among equals.
 
+    Each is taken as a part of the largest, which stays 1 however low the temperature is. A power that is no whole number up
+    to ``_EXACT_POWER`` is taken in floats.
+
     Raises:
-        UsageError: the temperature is negative.
+        UsageError: the temperature is negative, infinite or NaN.
     """
 
     temperature: Fraction
 
     def __post_init__(self) -> None:
-        _within("temperature", self.temperature, self.temperature >= 0, "a number that is not negative")
+        _within(
+            "temperature",
+            self.temperature,
+            0 <= self.temperature < math.inf,
+            "a number that is not negative, and finite",
+        )
 
     def __call__(self, law: Law, context: Context) -> Law:
         """See ``Processing``."""
         if not self.temperature:
             return Law.point(law.top(1)[0], len(law))
-        power = 1 / Fraction(self.temperature)
-        exponent = int(power) if power.denominator == 1 else float(power)
-        return _weighted([p**exponent for p in law.values])
+        power, most = 1 / Fraction(self.temperature), law[law.top(1)[0]]
+        if power.denominator == 1 and power <= _EXACT_POWER:
+            return _weighted([(p / most) ** int(power) for p in law.values])
+        return _weighted([float(p / most) ** float(min(power, _STEEPEST)) for p in law.values])
 
 
 @dataclass(frozen=True, slots=True)

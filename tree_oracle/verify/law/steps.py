@@ -7,18 +7,18 @@ together from the root down. Any other program is enumerated as it stands, and e
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from tree_oracle.record import Unsupported
-from tree_oracle.verify.coin_enumeration import outcomes
+from tree_oracle.verify.coin_enumeration import bounded, outcomes
 from tree_oracle.verify.law.schemes import Memory, NodeScheme, Played, Scheme
 from tree_oracle.verify.probabilities import Law, Number, total
-from tree_oracle.verify.rules.drawn_tree import Context, Models
+from tree_oracle.verify.rules.drawn_tree import Context, Models, wanted_below
 from tree_oracle.verify.rules.proposals import Proposal, joint_of
-from tree_oracle.verify.rules.protocol import Bonus, NodeRule, Siblings, check_verdict
+from tree_oracle.verify.rules.protocol import Bonus, NodeRule, Siblings, Verdict, check_verdict
 
 T = TypeVar("T")
 MOST_OUTCOMES = 1_000_000  # of one enumerated round: about a minute
@@ -54,35 +54,42 @@ def node_law(rule: NodeRule, proposal: Proposal, target: Law, draft: Law, count:
 
     Raises:
         UsageError: the rule decided nothing, or the proposal gave no siblings.
+        Unsupported: there are too many outcomes.
     """
     accepted: dict[int, list[Number]] = defaultdict(list)
     bonuses: dict[Bonus, list[Number]] = defaultdict(list)
-    for tokens, weight in joint_of(proposal, draft, count).items():
+    found = _verdicts(rule, target, draft, joint_of(proposal, draft, count))
+    for siblings, verdict, probability in bounded(found, MOST_OUTCOMES, "one node"):
+        if verdict.child is not None:
+            accepted[siblings.tokens[verdict.child]].append(probability)
+        elif verdict.bonus is not None:
+            bonuses[verdict.bonus].append(probability)
+    return NodeLaw(_totals(accepted), _spread(_totals(bonuses)))
+
+
+def _verdicts(
+    rule: NodeRule, target: Law, draft: Law, joint: Mapping[tuple[int, ...], Number]
+) -> Iterator[tuple[Siblings, Verdict, Number]]:
+    for tokens, weight in joint.items():
         siblings = Siblings(tokens, draft)
         for verdict, probability in outcomes(partial(rule, target=target, siblings=siblings), weight):
             check_verdict(verdict, siblings)
-            if verdict.child is not None:
-                accepted[tokens[verdict.child]].append(probability)
-            elif verdict.bonus is not None:
-                bonuses[verdict.bonus].append(probability)
-    return NodeLaw(_totals(accepted), _spread(_totals(bonuses)))
+            yield siblings, verdict, probability
 
 
 def steps_of(scheme: Scheme, models: Models, context: Context, memory: Memory, room: int | None) -> Steps:
     """The law of one round after ``context``. Past ``room`` tokens, if given, it may be cut short.
 
     Raises:
-        Unsupported: a program that is not node-wise has too many outcomes.
+        InvalidLaw: a model gave no law for a context that was reached, or target and draft are over unlike vocabularies.
+        UsageError: a rule, a proposal or widths that answer what they must not.
+        Unsupported: there are too many outcomes, or the tree has no end.
     """
     if isinstance(scheme, NodeScheme):
         return _by_node(scheme, models, context, room)
     played: dict[Played, Number] = defaultdict(Fraction)
     found = outcomes(lambda coin: scheme.play(coin, models, context, memory))
-    for number, (one, probability) in enumerate(found, 1):
-        if number > MOST_OUTCOMES:
-            raise Unsupported(
-                f"one round has more than {MOST_OUTCOMES} outcomes; take fewer tokens, levels or children"
-            )
+    for one, probability in bounded(found, MOST_OUTCOMES, "one round"):
         played[one] += probability
     steps: dict[Step, Number] = defaultdict(Fraction)
     for one, probability in played.items():
@@ -95,6 +102,10 @@ def _by_node(scheme: NodeScheme, models: Models, context: Context, room: int | N
     steps: dict[Step, Number] = {}
     paths: dict[Context, Number] = {(): Fraction(1)}
     while paths:
+        if len(steps) > MOST_OUTCOMES:
+            raise Unsupported(
+                f"one round has more than {MOST_OUTCOMES} outcomes; take fewer tokens, levels or children"
+            )
         path, reached = paths.popitem()
         if room is not None and len(path) >= room:
             steps[Step(path, len(path), None)] = reached
@@ -108,9 +119,10 @@ def _by_node(scheme: NodeScheme, models: Models, context: Context, room: int | N
 
 
 def _node(scheme: NodeScheme, models: Models, context: Context, path: Context) -> NodeLaw:
-    target, draft, count = models.target(context + path), models.draft(context + path), scheme.widths(path)
+    count = wanted_below(scheme.widths, path)
     if not count:
-        return NodeLaw({}, _spread({target: Fraction(1)}))
+        return NodeLaw({}, _spread({models.target(context + path): Fraction(1)}))
+    target, draft = models.at(context + path)
     key = (scheme.rule, scheme.proposal, draft, count)
     return target.derived(key, lambda: node_law(scheme.rule, scheme.proposal, target, draft, count))
 

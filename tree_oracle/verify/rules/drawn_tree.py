@@ -10,10 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tree_oracle.record import Unsupported
+from tree_oracle.tree.values import whole_number
 from tree_oracle.verify.coin import Coin
-from tree_oracle.verify.probabilities import Law, Number
-from tree_oracle.verify.rules.proposals import Proposal
+from tree_oracle.verify.probabilities import InvalidLaw, Law, Number
+from tree_oracle.verify.rules.proposals import Proposal, checked_siblings
 from tree_oracle.verify.rules.protocol import ROOT
+
+# Widths may be any function: what never comes to 0 is refused instead of followed.
+MOST_LEVELS = 1_000
+MOST_NODES = 100_000
 
 Context: TypeAlias = tuple[int, ...]  # every token so far
 Source: TypeAlias = Callable[[Context], Sequence[Number]]
@@ -52,6 +58,19 @@ class Models:
         """Models from any two functions of the context."""
         return cls(Laws(target, "target"), Laws(draft, "draft"))
 
+    def at(self, context: Context) -> tuple[Law, Law]:
+        """The laws of the token after ``context``, target first.
+
+        Raises:
+            InvalidLaw: a source gave no law, or the two are over unlike numbers of tokens.
+        """
+        target, draft = self.target(context), self.draft(context)
+        if len(target) != len(draft):
+            raise InvalidLaw(
+                f"the draft law after {context}", f"has {len(draft)} tokens; expected {len(target)}, as the target's"
+            )
+        return target, draft
+
     @classmethod
     def constant(cls, target: Sequence[Number], draft: Sequence[Number]) -> Models:
         """Models that do not look at the context."""
@@ -69,6 +88,18 @@ class ByDepth:
         return self.counts[len(path)] if len(path) < len(self.counts) else 0
 
 
+def wanted_below(widths: Widths, path: Context) -> int:
+    """How many children are wanted below a path.
+
+    Raises:
+        UsageError: no integer of at least 0.
+        Unsupported: the path is so long that ``widths`` may have no end.
+    """
+    if len(path) > MOST_LEVELS:
+        raise Unsupported(f"a tree has more than {MOST_LEVELS} levels; expected widths that come to 0")
+    return whole_number(f"the number of children below {path}", widths(path), at_least=0)
+
+
 class DrawnTree:
     """See ``DraftTree``: the tree of one round after ``context``."""
 
@@ -79,14 +110,27 @@ class DrawnTree:
         self._children: dict[int, tuple[int, ...]] = {}
 
     def children(self, node: int) -> tuple[int, ...]:
-        """See ``DraftTree``."""
+        """See ``DraftTree``.
+
+        Raises:
+            InvalidLaw: the laws are over unlike numbers of tokens.
+            UsageError: a negative number of children is wanted, or the proposal gave no such siblings.
+            Unsupported: the tree has too many levels or nodes.
+        """
         if node not in self._children:
-            wanted = self._widths(self._paths[node])
-            tokens = self._proposal(self._coin, self.draft(node), wanted) if wanted else ()
-            first = len(self._paths)
+            tokens, first = self._drawn(self._paths[node]), len(self._paths)
+            if first > MOST_NODES:
+                raise Unsupported(f"a tree has more than {MOST_NODES} nodes; take fewer levels or children")
             self._paths += [(*self._paths[node], token) for token in tokens]
             self._children[node] = tuple(range(first, len(self._paths)))
         return self._children[node]
+
+    def _drawn(self, path: Context) -> tuple[int, ...]:
+        wanted = wanted_below(self._widths, path)
+        if not wanted:
+            return ()
+        _, draft = self._models.at(self._context + path)
+        return checked_siblings(self._proposal(self._coin, draft, wanted), draft, wanted)
 
     def path(self, node: int) -> Context:
         """The tokens from the root, which is excluded, to ``node``."""

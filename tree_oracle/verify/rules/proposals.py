@@ -16,8 +16,10 @@ from typing import Protocol
 
 from tree_oracle.record import DraftLaw, UsageError
 from tree_oracle.verify.coin import Coin
-from tree_oracle.verify.coin_enumeration import outcomes
+from tree_oracle.verify.coin_enumeration import bounded, outcomes
 from tree_oracle.verify.probabilities import Law, Number
+
+MOST_SIBLINGS = 200_000  # ordered siblings of one node: some seconds
 
 
 class Proposal(Protocol):
@@ -86,10 +88,22 @@ def joint_of(proposal: Proposal, draft: Law, count: int) -> dict[tuple[int, ...]
 
     Raises:
         UsageError: the proposal gave no sibling, more than ``count``, or a token that does not exist.
+        Unsupported: there are too many outcomes.
     """
     joint: dict[tuple[int, ...], Number] = {}
-    for tokens, probability in outcomes(lambda coin: proposal(coin, draft, count)):
-        if not 1 <= len(tokens) <= count or not all(0 <= token < len(draft) for token in tokens):
-            raise UsageError(f"the proposal gave siblings {tokens}; expected 1 to {count} tokens below {len(draft)}")
+    found = outcomes(lambda coin: proposal(coin, draft, count))
+    for tokens, probability in bounded(found, MOST_SIBLINGS, "the law of siblings"):
+        checked_siblings(tokens, draft, count)
         joint[tokens] = joint.get(tokens, 0) + probability
     return joint
+
+
+def checked_siblings(tokens: tuple[int, ...], draft: Law, count: int) -> tuple[int, ...]:
+    """What a proposal gave.
+
+    Raises:
+        UsageError: no sibling, more than ``count``, or a token that does not exist.
+    """
+    if not 1 <= len(tokens) <= count or not all(0 <= token < len(draft) for token in tokens):
+        raise UsageError(f"the proposal gave siblings {tokens}; expected 1 to {count} tokens below {len(draft)}")
+    return tokens

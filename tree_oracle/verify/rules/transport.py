@@ -23,7 +23,7 @@ from tree_oracle.verify.probabilities import Law, Number
 from tree_oracle.verify.rules.protocol import Siblings, Verdict, accepted, drawn_from
 
 Joint: TypeAlias = Mapping[tuple[int, ...], Number]  # drafts, in order, to their probability
-_MOST_TOKENS = 16  # 2^16 sets
+MOST_TOKENS = 16  # 2^16 sets
 
 
 class NoCoupling(TreeOracleError, RuntimeError):
@@ -43,8 +43,8 @@ def most_accepted(target: Law, joint: Joint) -> Number:
     Raises:
         UsageError: more than 16 tokens.
     """
-    if len(target) > _MOST_TOKENS:
-        raise UsageError(f"the bound looks at every set of tokens; {len(target)} tokens are more than {_MOST_TOKENS}")
+    if len(target) > MOST_TOKENS:
+        raise UsageError(f"the bound looks at every set of tokens; {len(target)} tokens are more than {MOST_TOKENS}")
     within: list[Number] = [Fraction(0)] * 2 ** len(target)
     for drafts, probability in joint.items():
         within[sum(1 << token for token in set(drafts))] += probability

@@ -9,29 +9,50 @@ Exact if siblings are draws without replacement in the order of the draw. On a c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from tree_oracle.verify.coin import Coin
-from tree_oracle.verify.probabilities import Number, ratio
+from tree_oracle.verify.probabilities import Law, Number, ratio
 from tree_oracle.verify.rules.block import kept_weight
 from tree_oracle.verify.rules.protocol import ROOT, DraftTree, Outcome
 
 
+@dataclass(slots=True)
+class _Visit:
+    """A node on the path that is being tried, with p and P as they stand."""
+
+    node: int
+    target: Law
+    weight: Number
+    children: Iterator[int]
+    tried: frozenset[int] = frozenset()  # tokens of the children before the current one
+    token: int = -1  # of the current one
+
+
 def traversal(coin: Coin, tree: DraftTree) -> Outcome:
-    """See the module."""
-    found = _visit(coin, tree, (), 1)
-    assert found is not None, "the root is accepted with certainty"
-    return found
+    """See the module. The path is kept in a list: no tree is too deep."""
+    path = [_visit(tree, ROOT, 1)]
+    while True:
+        visit = path[-1]
+        child = next(visit.children, None)
+        if child is not None:
+            visit.token = tree.token(child)
+            draft = tree.draft(visit.node).untried(visit.tried)
+            path.append(_visit(tree, child, ratio(visit.weight * visit.target[visit.token], draft[visit.token])))
+        elif len(path) == 1 or coin.accept(visit.weight):
+            return Outcome(tuple(visit.node for visit in path[1:]), visit.target)
+        else:
+            path.pop()
+            _reject(tree, path[-1])
 
 
-def _visit(coin: Coin, tree: DraftTree, path: tuple[int, ...], weight: Number) -> Outcome | None:
-    node = path[-1] if path else ROOT
-    target, tried = tree.target(node), frozenset[int]()
-    for child in tree.children(node):
-        token, draft = tree.token(child), tree.draft(node).untried(tried)
-        below = _visit(coin, tree, (*path, child), ratio(weight * target[token], draft[token]))
-        if below is not None:
-            return below
-        mass, target = target.excess(draft, weight)
-        weight, tried = kept_weight(mass, weight), tried | {token}
-    if not path or coin.accept(weight):
-        return Outcome(path, target)
-    return None
+def _visit(tree: DraftTree, node: int, weight: Number) -> _Visit:
+    return _Visit(node, tree.target(node), weight, iter(tree.children(node)))
+
+
+def _reject(tree: DraftTree, visit: _Visit) -> None:
+    """The subtree of the current child was rejected."""
+    mass, visit.target = visit.target.excess(tree.draft(visit.node).untried(visit.tried), visit.weight)
+    visit.weight = kept_weight(mass, visit.weight)
+    visit.tried |= {visit.token}

@@ -1,0 +1,177 @@
+"""BATCH and SESSION: what a request gets depends on nothing but itself.
+
+Law: with any other requests beside it, of whatever length, tree and acceptance, whoever joins, ends or is dropped between the
+rounds, a request has the rows, the decisions, the text and the cache that it has alone. The judges are those of a single
+request, applied to each request's own rounds; where one fails, what was seen is looked for among the other requests of the
+same step, for a mix-up of rows is the usual cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+
+from tree_oracle.checks.batches import BATCHES
+from tree_oracle.checks.check import Judge, Source, check
+from tree_oracle.checks.commit import cache_equals_a_cold_run
+from tree_oracle.checks.greedy import emits_what_greedy_decoding_emits, goes_on_while_it_can
+from tree_oracle.checks.history import rows_equal_their_paths, seen_rows
+from tree_oracle.checks.rows import same_row
+from tree_oracle.checks.say import NothingToJudge
+from tree_oracle.checks.sequence import equals_plain_greedy_decoding
+from tree_oracle.checks.view import View, history, true_rows
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import Case, Finding, LayerRows, Round, Status
+
+_SOURCES = (Source(Seam.SESSION, BATCHES),)
+_CLASSES = "fault classes BATCH, GRAPH and PREFIX"
+
+Explained = Callable[[View, int, Finding], str]  # the whole view, number of the round there, finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """One request's part of a session."""
+
+    number: int
+    places: tuple[int, ...]  # of its rounds among all rounds
+    view: View
+
+
+def steps_of(rounds: tuple[Round, ...]) -> list[int]:
+    """The step that each round belongs to: within a step the requests come in the order of admission."""
+    steps: list[int] = []
+    for before, round_ in zip((None, *rounds), rounds, strict=False):
+        new = before is not None and round_.request <= before.request
+        steps.append((steps[-1] if steps else 0) + new)
+    return steps
+
+
+def _requests(view: View) -> Iterator[_Own]:
+    for number in sorted({round_.request for round_ in view.rounds}):
+        places = tuple(place for place, round_ in enumerate(view.rounds) if round_.request == number)
+        rounds = tuple(view.rounds[place] for place in places)
+        case = Case(prefix=rounds[0].prefix or (), trees=view.case.batch[number].trees, limits=view.case.limits)
+        yield _Own(number, places, replace(view, case=case, rounds=rounds))
+
+
+def _each(view: View, judge: Judge, explained: Explained) -> Iterator[Finding]:
+    """What the judge of a single request finds in each of them."""
+    nothing: NothingToJudge | None = None
+    judged = False
+    for own in _requests(view):
+        try:
+            for found in judge(own.view):
+                yield _told(view, own, found, explained)
+            judged = True
+        except NothingToJudge as reason:
+            nothing = reason
+    if nothing is not None and (not judged or nothing.status is Status.UNDECIDED):
+        raise nothing
+
+
+def _told(view: View, own: _Own, found: Finding, explained: Explained) -> Finding:
+    place = own.places[found.round or 0]
+    why = explained(view, place, found) if found.status is Status.FAILED else ""
+    sentence = f"request {own.number} of {len(view.case.batch)}: {found.sentence}{why and f'; {why}'}"
+    return msgspec.structs.replace(found, sentence=sentence, round=place)
+
+
+def _beside(view: View, place: int) -> Iterator[Round]:
+    """The other requests' rounds of the same step."""
+    steps = steps_of(view.rounds)
+    for other, round_ in enumerate(view.rounds):
+        if steps[other] == steps[place] and other != place:
+            yield round_
+
+
+@check("BATCH-01", rung=2, needs=("prefix", "tokens", "parents", "rows"), sources=_SOURCES, source=_CLASSES)
+def rows_are_the_requests_own(view: View) -> Iterator[Finding]:
+    """Every row of every request is the law after the node's own history, whatever else is in the batch.
+
+    Woken by unequal trees and prefixes, by node counts whose sum the number of requests divides, by requests that leave and
+    join, by rounds without a draft over the buffers of a larger tree, and by common prefixes. A wrong row that is right for a
+    node of another request is said to be that one's.
+    """
+    yield from _each(view, rows_equal_their_paths, _whose_row)
+
+
+def _whose_row(view: View, place: int, found: Finding) -> str:
+    row = seen_rows(view.rounds[place])[found.node or 0]
+    for other in _beside(view, place):
+        for node, true in enumerate(true_rows(view, other)):
+            if same_row(row, true, view.truth, history(other, node)):
+                return f"it is the row of node {node} of request {other.request}"
+    return ""
+
+
+@check("BATCH-02", rung=3, needs=("tokens", "parents", "accepted", "bonus"), sources=_SOURCES, source=_CLASSES)
+def decisions_are_the_requests_own(view: View) -> Iterator[Finding]:
+    """Every request emits the target's own choices, as many as its own tree holds, whatever the others accept.
+
+    Woken by unequal acceptance. Real causes: accept counts or bonus tokens of another row, and a batch that commits only what
+    its shortest path allows, which leaves every text right and costs the speed.
+    """
+    yield from _each(view, _greedy, _whose_decision)
+
+
+def _greedy(view: View) -> Iterator[Finding]:
+    wrong = list(emits_what_greedy_decoding_emits(view))
+    yield from wrong or goes_on_while_it_can(view)
+
+
+def _whose_decision(view: View, place: int, found: Finding) -> str:
+    mine = view.rounds[place]
+    for other in _beside(view, place):
+        if mine.bonus == other.bonus and mine.accepted == other.accepted:
+            return f"it is the decision of request {other.request}"
+    alike = [other.request for other in _beside(view, place) if len(other.accepted or ()) == len(mine.accepted or ())]
+    return f"it accepts as many nodes as request {alike[0]}" if alike else ""
+
+
+@check("BATCH-03", rung=2, needs=("prefix", "cache"), sources=_SOURCES, source=_CLASSES)
+def caches_are_the_requests_own(view: View) -> Iterator[Finding]:
+    """After every round each request's cache holds its own committed tokens without the newest, as a cold run makes them.
+
+    Woken by unequal acceptance, by requests that leave and join, and by common prefixes, of which a row may be taken for
+    cached before it is. A wrong row that is right for another request is said to be that one's.
+    """
+    yield from _each(view, cache_equals_a_cold_run, _whose_cache)
+
+
+def _whose_cache(view: View, place: int, found: Finding) -> str:
+    mine, others = view.rounds[place], list(_beside(view, place))
+    seen, own = _joined(mine.cache or ()), _joined(view.truth.cache(_held(mine)))
+    if len(seen) != len(own):
+        grown = len(seen) - len(mine.prefix or ()) + 1
+        alike = [str(other.request) for other in others if len(other.emitted) == grown]
+        return f"it grew by as many rows as that of request {' or '.join(alike)}" if alike else ""
+    wrong = int((seen != own).any(axis=1).argmax())
+    for other in others if view.truth.exact else ():  # elsewhere no row is equal to another bit for bit
+        equal = np.flatnonzero((_joined(view.truth.cache(_held(other))) == seen[wrong]).all(axis=1)).tolist()
+        if equal:
+            return f"it is row {equal[0]} of request {other.request}"
+    return ""
+
+
+def _held(round_: Round) -> tuple[int, ...]:
+    return (*(round_.prefix or ()), *round_.emitted)[:-1]
+
+
+def _joined(layers: tuple[LayerRows, ...]) -> np.ndarray:
+    """Every row of a cache as one line of numbers, layer after layer."""
+    parts = [np.asarray(part.numpy()) for layer in layers for part in (layer.keys, layer.values)]
+    return np.concatenate([np.moveaxis(part, 1, 0).reshape(part.shape[1], -1) for part in parts], axis=1)
+
+
+@check("SESSION-01", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASSES)
+def every_text_of_a_session_is_plain_greedy_decoding(view: View) -> Iterator[Finding]:
+    """Whatever was admitted, dropped and resumed on the way, each request's whole text is plain greedy decoding's.
+
+    Every text is computed anew from its prompt after the session, and must end where its limits end it. A request that goes on
+    after it was dropped starts from the text that it had.
+    """
+    yield from _each(view, equals_plain_greedy_decoding, lambda *_: "")

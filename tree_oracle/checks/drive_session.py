@@ -1,0 +1,190 @@
+"""Driving a session: which requests are in it before each step, and one round per request and step.
+
+A case without a batch is a session of one request. Requests are numbered in the order of admission. Before a step those whose
+trees are used up are dropped, then those whose turn it is are admitted; one whose round names an end has left by itself. A
+request that resumes another is a new one whose prompt is what the other had come to; where the other ended before it was
+dropped there is nothing to resume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from tree_oracle.checks import answers
+from tree_oracle.checks.guard import call, protect
+from tree_oracle.checks.read_round import read_round
+from tree_oracle.record import (
+    AdapterError,
+    Case,
+    DecoderError,
+    Limits,
+    RequestData,
+    Round,
+    TreeData,
+    Unsupported,
+    UsageError,
+)
+from tree_oracle.tree import CandidateTree
+
+
+@dataclass(slots=True)
+class _Running:
+    """One request as the driver knows it."""
+
+    number: int
+    data: RequestData
+    prompt: tuple[int, ...]
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def committed(self) -> tuple[int, ...]:
+        return (*self.prompt, *(token for round_ in self.rounds for token in round_.emitted))
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.rounds) and self.rounds[-1].end is not None
+
+    @property
+    def tree(self) -> TreeData:
+        """The next tree, with the root that this decoder has really come to; a right decoder has come to the case's own."""
+        tree = self.data.trees[len(self.rounds)]
+        return TreeData((self.committed[-1], *tree.tokens[1:]), tree.parents)
+
+
+def session_rounds(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    """All rounds of all requests, step by step, within a step in the order of admission.
+
+    Raises:
+        AdapterError, DecoderError, Unsupported: as ``drive``; a session that lacks ``admit`` or ``drop`` refuses what needs it.
+        UsageError: the case is no session.
+    """
+    requests = case.batch or (RequestData(prompt=case.prefix, trees=case.trees),)
+    _refuse(requests)
+    prompts = [request.prompt for request in requests if request.joins == 0]
+    limits = msgspec.structs.replace(case.limits or Limits(max_new_tokens=1 << 30))
+    session = _ask(decoder, "open", [list(prompt) for prompt in prompts], limits)
+    if not protect("open", lambda: callable(getattr(session, "step", None))):
+        raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
+    return _Driven(session, requests, vocab_size).rounds()
+
+
+def step_count(requests: Sequence[RequestData]) -> int:
+    """How many steps a session has at most."""
+    return max(request.joins + len(request.trees) for request in requests)
+
+
+class _Driven:
+    """A session that is being driven."""
+
+    def __init__(self, session: Any, requests: Sequence[RequestData], vocab_size: int) -> None:
+        self._session, self._requests, self._vocab_size = session, requests, vocab_size
+        self._known = {r: _Running(r, one, one.prompt) for r, one in enumerate(requests) if one.joins == 0}
+        self._running = list(self._known.values())
+        self._rounds: list[Round] = []
+
+    def rounds(self) -> tuple[Round, ...]:
+        try:
+            for step in range(step_count(self._requests)):
+                self._change(step)
+                if self._running:
+                    self._rounds += self._step()
+        except DecoderError as error:
+            error.rounds = tuple(self._rounds)
+            raise
+        return tuple(self._rounds)
+
+    def _change(self, step: int) -> None:
+        """Who is in the session before this step."""
+        running = [one for one in self._running if not one.ended]
+        gone = [place for place, one in enumerate(running) if len(one.rounds) == len(one.data.trees)]
+        goes_on = len(gone) < len(running) or any(data.joins >= step for data in self._requests)
+        if gone and goes_on:
+            self._told("drop", gone)
+        self._running = [one for place, one in enumerate(running) if place not in gone]
+        new = list(self._joining(step)) if step else []
+        if new:
+            self._told("admit", [list(one.prompt) for one in new])
+            self._known |= {one.number: one for one in new}
+            self._running += new
+
+    def _joining(self, step: int) -> Iterator[_Running]:
+        for number, data in enumerate(self._requests):
+            if data.joins != step:
+                continue
+            resumed = self._known.get(data.resumes) if data.resumes is not None else None
+            if data.resumes is None:
+                yield _Running(number, data, data.prompt)
+            elif resumed is not None and not resumed.ended:
+                yield _Running(number, data, resumed.committed)
+
+    def _told(self, method: str, what: Any) -> None:
+        if not protect(method, lambda: callable(getattr(self._session, method, None))):
+            raise Unsupported(f"the session has no method {method}")
+        _ask(self._session, method, what)
+
+    def _step(self) -> list[Round]:
+        running = self._running
+        answer = _ask(self._session, "step", [CandidateTree.from_data(one.tree) for one in running])
+        entries = protect("step", lambda: answers.sequence(answer, "step", len(running)))
+        found = [self._read(one, entry) for one, entry in zip(running, entries, strict=True)]
+        found = _with_caches(self._session, found)
+        for one, round_ in zip(running, found, strict=True):
+            one.rounds.append(round_)
+        return found
+
+    def _read(self, one: _Running, entry: Any) -> Round:
+        tree, committed = one.tree, one.committed
+        round_ = protect("step", lambda: read_round(entry, committed, tree, self._vocab_size))
+        _refuse_impossible(round_, len(tree.tokens))
+        return msgspec.structs.replace(round_, request=one.number)
+
+
+def _ask(owner: Any, method: str, *arguments: Any) -> Any:
+    """The answer of a method, which may already raise when it is looked up."""
+    return call(method, lambda *given: getattr(owner, method)(*given), *arguments)
+
+
+def _refuse_impossible(round_: Round, nodes: int) -> None:
+    """A round commits the accepted nodes and a bonus: at least one token while nothing ends, at most one per node."""
+    if len(round_.emitted) > nodes:
+        raise DecoderError(
+            f"step emitted {len(round_.emitted)} tokens for a tree of {nodes} nodes; expected at most {nodes}"
+        )
+    if not round_.emitted and round_.end is None:
+        raise DecoderError("step emitted nothing and named no end; expected at least one token")
+
+
+def _with_caches(session: Any, rounds: list[Round]) -> list[Round]:
+    shows = protect("cache", lambda: callable(getattr(session, "cache", None)))
+    if any(round_.cache is not None for round_ in rounds) or not shows:
+        return rounds
+    try:
+        answer = _ask(session, "cache")
+    except Unsupported:  # a cache that cannot be cut to one request's rows shows nothing; the round is still a round
+        return rounds
+    entries = protect("cache", lambda: answers.sequence(answer, "cache", len(rounds)))
+    held = protect("cache", lambda: [answers.layers(entry, "cache") for entry in entries])
+    return [msgspec.structs.replace(round_, cache=rows) for round_, rows in zip(rounds, held, strict=True)]
+
+
+def _refuse(requests: Sequence[RequestData]) -> None:
+    """A case file may hold anything."""
+    for number, request in enumerate(requests):
+        if number and not request.trees:
+            raise UsageError(f"request {number} has no tree; expected one for every step that it takes part in")
+        if number and request.joins < requests[number - 1].joins:
+            raise UsageError(f"request {number} joins before request {number - 1}; expected the order of admission")
+        if request.resumes is not None:
+            _refuse_resumption(requests, number, request.resumes)
+    if requests[0].joins:
+        raise UsageError("no request is there when the session opens; expected one that joins before step 0")
+
+
+def _refuse_resumption(requests: Sequence[RequestData], number: int, earlier: int) -> None:
+    request = requests[number]
+    if not 0 <= earlier < number or request.joins < requests[earlier].joins + len(requests[earlier].trees):
+        raise UsageError(f"request {number} resumes request {earlier}; expected one that has been dropped by then")

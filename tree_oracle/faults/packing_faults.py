@@ -1,0 +1,148 @@
+"""Planted faults in how a tree is packed into the buffers of an engine. The pass does not read them: ``lay_out`` shows them."""
+
+from __future__ import annotations
+
+from tree_oracle.decoder import LaidOutAs, Parts
+from tree_oracle.decoder.encoded import Write
+from tree_oracle.faults import packings
+from tree_oracle.faults.fault import Fault
+
+
+def _as(encoding: str, write: Write) -> Parts:
+    return Parts(encode=LaidOutAs(encoding, write))
+
+
+PACKING_FAULTS = (
+    Fault(
+        "row-stride-of-widest",
+        "MASK-LAYOUT",
+        "VISIBLE-02",
+        "packed rows are written as far apart as the widest tree needs and read as far apart as this one needs",
+        "a second row, and a tree narrower than the widest",
+        "a packed mask whose row stride is the maximum width",
+        _as("tensorrt", packings.stride_of_widest),
+        "rows are padded with a word, and the shape says so",
+        _as("tensorrt", packings.word_rows_padded),
+    ),
+    Fault(
+        "rows-at-bytes",
+        "MASK-LAYOUT",
+        "VISIBLE-02",
+        "every packed row begins at a byte of its own, although only the request does",
+        "a second row, and a number of columns that is no multiple of 8",
+        "bit offsets counted in bytes in a mask that is packed without gaps",
+        _as("flashinfer", packings.rows_at_bytes),
+        "rows are added to one long number, each where the one before it ends",
+        _as("flashinfer", packings.bits_carried),
+    ),
+    Fault(
+        "shift-of-32-bits",
+        "MASK-LAYOUT",
+        "VISIBLE-03",
+        "bits of 64-bit words are made by shifting a 32-bit 1",
+        "32 nodes or more",
+        "1 << j in a word of 64 bits: wrong from bit 31 on",
+        _as("flexflow", packings.shift_of_32_bits),
+        "bits are made by shifting a 64-bit 1",
+        _as("flexflow", packings.shift_of_64_bits),
+    ),
+    Fault(
+        "polarity-flipped",
+        "MASK-LAYOUT",
+        "VISIBLE-02",
+        "where true hides, true is written for what is seen",
+        "the root alone",
+        "masks of one polarity handed to an attention of the other",
+        _as("bool-hides", packings.polarity_flipped),
+        "everything is hidden, then what is seen is shown",
+        _as("bool-hides", packings.hidden_then_shown),
+    ),
+    Fault(
+        "rows-for-keys",
+        "MASK-LAYOUT",
+        "VISIBLE-02",
+        "where keys come first, queries are written first",
+        "one node",
+        "masks kept by key read as masks kept by query",
+        _as("block-by-key", packings.rows_for_keys),
+        "for each key the nodes below it are written",
+        _as("block-by-key", packings.descendants_of_keys),
+    ),
+    Fault(
+        "prefix-columns-with-root",
+        "MASK-LAYOUT",
+        "VISIBLE-03",
+        "rows are as long as if the root were cached too, so each begins a place later than the one before it",
+        "two siblings",
+        "a row stride of another prefix length than the mask was made for",
+        _as("sglang-full", packings.prefix_with_root),
+        "the column too many is dropped before the rows are joined",
+        _as("sglang-full", packings.column_of_root_dropped),
+    ),
+    Fault(
+        "nodes-counted-by-token",
+        "MASK-LAYOUT",
+        "VISIBLE-02",
+        "nodes are counted by tokens that are not 0, so that a real token 0 takes one away",
+        "token 0 in the tree",
+        "a node count that takes token 0 for padding",
+        _as("sglang-qlen", packings.counted_by_token),
+        "nodes are counted by tokens that are not -1",
+        _as("sglang-qlen", packings.counted_by_no_token),
+    ),
+    Fault(
+        "causal-in-token-order",
+        "MASK-TILE",
+        "VISIBLE-02",
+        "the mask only removes from a causal one, and nodes are stored by token",
+        "an ancestor stored after its descendant",
+        "masks below a causal one over a storage order that has not parents first",
+        _as("bool", packings.causal_in_token_order),
+        "nodes are stored by depth and then by token",
+        _as("bool", packings.causal_in_level_order),
+    ),
+    Fault(
+        "tiles-below-taken-as-full",
+        "MASK-TILE",
+        "VISIBLE-03",
+        "tiles that lie wholly below the diagonal are taken to be visible",
+        "a tree of more nodes than a tile has rows",
+        "kernels that apply the mask in the tiles of the diagonal alone",
+        _as("bool", packings.tiles_below_taken_as_full),
+        "of the tiles below the diagonal those are taken to be visible that are",
+        _as("bool", packings.full_tiles_skipped),
+    ),
+    Fault(
+        "parents-with-root-counted",
+        "CONSTRUCT",
+        "VISIBLE-02",
+        "the root is not listed, and parents are still numbered with it",
+        "one node",
+        "parent lists with the root read as lists without it",
+        _as("parents-unlisted", packings.root_counted),
+        "parents are numbered with the root, and every number is then one less",
+        _as("parents-unlisted", packings.root_taken_off),
+    ),
+    Fault(
+        "last-sibling-linked",
+        "CONSTRUCT",
+        "VISIBLE-02",
+        "each child is noted as the first of its parent, so the last one stays",
+        "two siblings",
+        "child tables in which the last sibling wins",
+        _as("links-local", packings.last_sibling_linked),
+        "children are noted from the last to the first",
+        _as("links-local", packings.first_sibling_linked_last),
+    ),
+    Fault(
+        "paths-padded-with-root",
+        "CONSTRUCT",
+        "VISIBLE-02",
+        "short rows of the path table are padded with 0, which is the root",
+        "leaves at unequal depths",
+        "retrieve rows whose padding gathers token 0",
+        _as("eagle", packings.paths_padded_with_root),
+        "rows are padded to as many columns as there are nodes and cut to the longest",
+        _as("eagle", packings.paths_cut_after_padding),
+    ),
+)
