@@ -38,7 +38,7 @@ def test_the_frozen_cases_are_the_ones_that_were_committed() -> None:
     assert FILE.name == "cases-1.json"
     assert (
         hashlib.sha256(FILE.read_bytes()).hexdigest()
-        == "cdc02747be445080ca125e2d1454984eead6864a91f29d506ddb8637b6327950"
+        == "a7cd032d0cf00587c6165d7ca0a1228dc6ad14368eb40c098b7a27256cf283b8"
     )
     assert FILE.stat().st_size < 200_000
 

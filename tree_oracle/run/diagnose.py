@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -22,7 +22,8 @@ import numpy as np
 from tree_oracle.checks.drive import drive
 from tree_oracle.checks.rows import distance
 from tree_oracle.checks.scores import score_distance, softmax_room
-from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
+from tree_oracle.decoder import ReferenceDecoder, Seam
+from tree_oracle.decoder.showing import showing
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
 from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, case_id
 from tree_oracle.target import Target
@@ -32,7 +33,6 @@ _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
 _COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end", *_MOVED)
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
-_RIGHT = {part.name: getattr(Parts(), part.name) for part in fields(Parts)}
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
@@ -78,7 +78,7 @@ class LineUp:
             others: further cases of the same scene.
             seen: what the decoder under test shows for a case, the same whenever it is asked.
         """
-        suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam)]
+        suspects = [suspect for suspect in SUSPECTS if seam in showing(suspect.parts)]
         fits, tried = list(suspects), 0
         for case in [failing, *others[:_MORE_CASES]]:
             observed = _shown(partial(seen, case))
@@ -124,15 +124,6 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
         return Shown(tuple(round_ for round_ in error.rounds if isinstance(round_, Round)), broke=True)
     except TreeOracleError:
         return Shown(())
-
-
-def _may_show(suspect: Suspect, seam: Seam) -> bool:
-    """Whether the seam runs a part that the suspect replaces; the others show what the reference shows."""
-    alone = {Seam.BUILD: "build", Seam.LAY_OUT: "lay_out", Seam.ACCEPT: "walk", Seam.MOVE: "move"}
-    replaced = [part.name for part in fields(Parts) if getattr(suspect.parts, part.name) is not _RIGHT[part.name]]
-    if seam in alone:
-        return alone[seam] in replaced
-    return any(part not in ("build", "move") for part in replaced)
 
 
 def _comparable(observed: Shown, seam: Seam) -> bool:
