@@ -15,6 +15,7 @@ _ROUNDS = frozenset({Seam.SESSION, Seam.GENERATE, Seam.TAP})
 _SHOWN: dict[str, frozenset[Seam]] = {
     "build": frozenset({Seam.BUILD}),
     "move": frozenset({Seam.MOVE}),
+    "encode": frozenset({Seam.BUILD, Seam.LAY_OUT}),
     "lay_out": _ROUNDS | {Seam.LAY_OUT, Seam.TREE_LOGITS},
     "target_pass": _ROUNDS | {Seam.TREE_LOGITS},
     "walk": _ROUNDS | {Seam.ACCEPT},
