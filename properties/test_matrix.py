@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tree_oracle.cli import main
+from tree_oracle.decoder import Seam
 from tree_oracle.faults import FAULTS
 from tree_oracle.record import UsageError
 from tree_oracle.run import Cell, Named, matrix
@@ -19,7 +20,7 @@ def test_a_fault_is_seen_where_its_part_shows() -> None:
     """A wrong position is seen in layouts, rows and whole texts, in no tree and no single decision; its cause is named."""
     cells = list(matrix(["position-by-slot"]))
     assert {cell.seam for cell in cells if cell.check} == {"lay_out", "tree_logits", "open", "generate", "tap"}
-    assert {cell.seam for cell in cells if not cell.check} == {"build_tree", "accept"}
+    assert {cell.seam for cell in cells if not cell.check} == {"build_tree", "accept", "move"}
     assert {cell.named for cell in cells if cell.check} <= {Named.FIRST, Named.ALONE}
     assert all(cell.good for cell in cells)
 
@@ -46,7 +47,7 @@ def test_the_command_prints_the_matrix() -> None:
     """``faults --matrix`` prints a line per seam and the count, or all of it as JSON; an unknown fault is an error."""
     shown = CliRunner().invoke(main, ["faults", "--matrix", "--fault", "one-level-more"])
     assert shown.exit_code == 0
-    assert "1 of 7 cells see their fault; the right cause is named first in 1 (100.0%)" in shown.output
+    assert f"1 of {len(Seam)} cells see their fault; the right cause is named first in 1 (100.0%)" in shown.output
     data = json.loads(CliRunner().invoke(main, ["faults", "--matrix", "--fault", "one-level-more", "--json"]).output)
     assert [cell["seam"] for cell in data if cell["check"]] == ["build_tree"]
     with pytest.raises(UsageError, match="no-such"):

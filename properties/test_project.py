@@ -18,6 +18,8 @@ LIGHT = (
     "tree_oracle.strategies",
     "tree_oracle.construct",
     "tree_oracle.verify",
+    "tree_oracle.metrics",
+    "tree_oracle.vectors",
 )
 HEAVY = ("torch", "transformers")
 

@@ -228,7 +228,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: ReferenceDecoder(target()).open([(1, 2)], PLENTY).step([CandidateTree([2], [-1])] * 2),
         "2 trees for 1 requests; expected one each",
     ),
-    "after the end": (lambda: ended().step([CandidateTree([2], [-1])]), "1 trees for 0 requests; .* none for a request that has ended"),
+    "after the end": (
+        lambda: ended().step([CandidateTree([2], [-1])]),
+        "1 trees for 0 requests; .* none for a request that has ended",
+    ),
 }
 
 

@@ -26,7 +26,8 @@ from tree_oracle.target import SequentialTruth, Target, load_target
 from tree_oracle.tree import CandidateTree, Layout
 
 FAMILIES = ("VISIBLE", "POSITION", "HISTORY", "COMMIT")
-PLANTED = [fault for fault in FAULTS.values() if fault.family in FAMILIES]
+# Windows cannot be tapped yet: a fault that needs them shows through the other seams.
+PLANTED = [fault for fault in FAULTS.values() if fault.family in FAMILIES and fault.target == "exact"]
 TAPPED = [check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources)]
 ONCE = Budget(cases=0, shrink_runs=0, diagnose=False)
 

@@ -76,8 +76,9 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
 def a_change_reaches_descendants_only(view: View) -> Iterator[Finding]:
     """Changing one node's token changes the rows of that node and its descendants, and no other row.
 
-    Needs no truth: the decoder is compared with itself. Rows that must not change are compared bit for bit on the exact
-    model; rows that must change have to differ by more than noise can, which is asked only where the noise has power.
+    The decoder is compared with itself. Rows that must not change are compared bit for bit on the exact model; rows that must
+    change have to differ by more than noise can, which is asked only where the noise has power and where the truth changes
+    too: a window may hide the token from a far descendant.
     """
     first, second = view.rounds[0], view.rounds[-1]
     _, tokens, parents = shown(first)
@@ -88,10 +89,19 @@ def a_change_reaches_descendants_only(view: View) -> Iterator[Finding]:
     before, after = seen_rows(first), seen_rows(second)
     for other in range(len(before)):
         same = same_row(after[other], before[other], view.truth, history(first, other))
-        if same == (node in branch(parents, other)) and (not same or has_power(view.truth)):
+        if same != (node in branch(parents, other)):
+            continue
+        if not same or (has_power(view.truth) and _must_change(view, other)):
             yield _reached(parents, node, other, distance(after[other], before[other]), changed=not same)
             return
     need_power(view.truth)
+
+
+def _must_change(view: View, node: int) -> bool:
+    """Whether an ordinary run over the node's two histories ends in different rows."""
+    texts = [history(round_, node) for round_ in (view.rounds[0], view.rounds[-1])]
+    before, after = view.truth.rows(texts)
+    return not same_row(after, before, view.truth, texts[0])
 
 
 def _reached(parents: tuple[int, ...], node: int, other: int, by: float, *, changed: bool) -> Finding:

@@ -23,6 +23,7 @@ from tree_oracle.cli.common import (
     quiet,
     replay_command,
     show,
+    target_of,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
     chosen = choose(options["checks"], options["families"])
     plan = Plan(
         decoder=name_of(decoder, fault),
-        target=target,
+        target=target_of(target, fault),
         device=options["device"],
         dtype=options["dtype"],
         attention=options["attention"],

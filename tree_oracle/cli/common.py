@@ -20,7 +20,11 @@ DECODER = click.option(
     help="Decoder, or factory target -> decoder. Default: the built-in reference.",
 )
 FAULT = click.option("--fault", metavar="NAME", help="Plant this fault in the reference decoder (see: faults).")
-TARGET = click.option("--target", metavar="SPEC", help="Target model, such as exact or tiny:qwen3. Default: exact.")
+TARGET = click.option(
+    "--target",
+    metavar="SPEC",
+    help="Target model: exact, tiny:NAME such as tiny:qwen3, or dir:PATH. Default: exact, or one that can show the --fault.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 JUNIT = click.option("--junit", metavar="FILE", help="Also write JUnit XML.")
 _ISOLATE = click.option(
@@ -77,6 +81,15 @@ def name_of(decoder: str | None, fault: str | None) -> str:
     from tree_oracle.run import find_decoder
 
     return decoder if decoder is not None and fault is None else find_decoder(decoder, fault)[0]
+
+
+def target_of(target: str | None, fault: str | None) -> str | None:
+    """The target that was named, or one that can show the planted fault."""
+    if target is not None or fault is None:
+        return target
+    from tree_oracle.faults import find_fault
+
+    return find_fault(fault).target
 
 
 def listener() -> Callable[[Any], None]:

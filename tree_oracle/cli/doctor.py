@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import click
 
-from tree_oracle.cli.common import DECODER, EXIT_ADAPTER, EXIT_UNDECIDED, FAULT, JSON, TARGET, echo_json, guarded
+from tree_oracle.cli.common import (
+    DECODER,
+    EXIT_ADAPTER,
+    EXIT_UNDECIDED,
+    FAULT,
+    JSON,
+    TARGET,
+    echo_json,
+    guarded,
+    target_of,
+)
 
 
 @click.command()
@@ -20,7 +30,7 @@ def doctor(decoder: str | None, fault: str | None, target: str | None, as_json: 
 
     name, found = find_decoder(decoder, fault)
     console, lines = make_console(), []
-    for line in examine(make_subject(found, target, name=name)):
+    for line in examine(make_subject(found, target_of(target, fault), name=name)):
         lines.append(line)
         if not as_json:
             print_examined(console, line)

@@ -1,8 +1,8 @@
 """What a run of checks came to: results, counts, the level held, and the exit code.
 
 Exit code: 1 a ``must`` check failed, or the list of known failures is not true; otherwise 3 one is in error; otherwise 4 no
-``must`` check passed, the level asked for is not reached, or the ledger misses an outcome; otherwise 0. (2 is a usage error and never a report.) A known
-failure counts neither way here; the level that is said to be held never contains one.
+``must`` check passed, the level asked for is not reached, or the ledger misses an outcome; otherwise 0. (2 is a usage error
+and never a report.) A known failure counts neither way here; the level that is said to be held never contains one.
 """
 
 from __future__ import annotations

@@ -61,6 +61,7 @@ def print_fault(console: Console, fault: Fault) -> None:
         ("wrong", fault.sentence),
         ("wakes on", fault.wakes),
         ("caught by", fault.check),
+        ("shows on", fault.target),
         ("seen in", fault.seen_in),
         ("twin", fault.twin_sentence),
         ("try it", f"tree-oracle check --fault {fault.name}"),
@@ -92,6 +93,7 @@ def fault_data(fault: Fault) -> dict[str, str]:
         "check": fault.check,
         "sentence": fault.sentence,
         "wakes": fault.wakes,
+        "target": fault.target,
         "seen_in": fault.seen_in,
         "twin": fault.twin_sentence,
     }

@@ -9,17 +9,14 @@ import msgspec
 
 from tree_oracle.checks import choose
 from tree_oracle.record import Case, CheckResult, Report
-from tree_oracle.run.battery import Battery, run_missing
 from tree_oracle.run.cases import refuse_misfit
 from tree_oracle.run.child_run import run_isolated
 from tree_oracle.run.child_visit import Caps
 from tree_oracle.run.environment import versions
 from tree_oracle.run.journal import Journal
 from tree_oracle.run.known import KnownFailures, no_known_failures
-from tree_oracle.run.lookup import find_decoder
 from tree_oracle.run.plan import Plan
 from tree_oracle.run.sources import sources_digest
-from tree_oracle.run.subject import make_subject
 from tree_oracle.run.supervision import Supervision
 from tree_oracle.run.tally import Finished, Tally
 
@@ -88,6 +85,10 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
     if caps is not None:
         run_isolated(plan, tally, caps, cases=cases)
         return
+    from tree_oracle.run.battery import Battery, run_missing  # resolved here, since they load torch
+    from tree_oracle.run.lookup import find_decoder
+    from tree_oracle.run.subject import make_subject
+
     name, found = find_decoder(plan.decoder)
     subject = make_subject(
         found, plan.target, name=name, device=plan.device, dtype=plan.dtype, attention=plan.attention

@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tree_oracle.checks import Check, choose
 from tree_oracle.record import Array, Case, CaseFile, CheckResult, Finding, Report, UsageError, read_case, write_file
-from tree_oracle.run.battery import run_battery
 from tree_oracle.run.budget import Budget
-from tree_oracle.run.subject import Subject
-from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
+
+if TYPE_CHECKING:
+    from tree_oracle.run.subject import Subject
+    from tree_oracle.target import Target
 
 DEFAULT_DIRECTORY = Path(".tree-oracle") / "cases"
 
@@ -68,6 +70,8 @@ def replay(file: CaseFile, subject: Subject) -> Report:
     """
     checks = choose(ids=[file.check])
     refuse_misfit(file.case, checks, subject.target)
+    from tree_oracle.run.battery import run_battery  # resolved here, since it loads torch
+
     return run_battery(subject, checks, Budget(cases=0, shrink_runs=0), cases=[file.case])
 
 

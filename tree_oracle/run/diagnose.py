@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -22,7 +22,8 @@ import numpy as np
 from tree_oracle.checks.drive import drive
 from tree_oracle.checks.rows import distance
 from tree_oracle.checks.scores import score_distance, softmax_room
-from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
+from tree_oracle.decoder import ReferenceDecoder, Seam
+from tree_oracle.decoder.showing import replaced, showing
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
 from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, case_id
 from tree_oracle.target import Target
@@ -32,7 +33,6 @@ _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
 _COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end", *_MOVED)
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
-_RIGHT = {part.name: getattr(Parts(), part.name) for part in fields(Parts)}
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
@@ -128,14 +128,10 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
 
 def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
     """Whether a part that the suspect replaces is run; the others show what the reference shows."""
-    if seam in (Seam.ACCEPT_SAMPLED, Seam.SAMPLED_SESSION):  # no part that a suspect replaces decides by chance
+    if seam not in showing(suspect.parts):
         return False
-    alone = {Seam.BUILD: ("build",), Seam.LAY_OUT: ("lay_out", "encode"), Seam.ACCEPT: ("walk",), Seam.MOVE: ("move",)}
-    replaced = [part.name for part in fields(Parts) if getattr(suspect.parts, part.name) is not _RIGHT[part.name]]
-    if seam in alone:
-        return any(part in replaced for part in alone[seam])
-    unused = ("build", "encode", "move", "target_pass" if case.batch else "batch")
-    return any(part not in unused for part in replaced)
+    idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
+    return any(part not in idle for part in replaced(suspect.parts))
 
 
 def _comparable(observed: Shown, seam: Seam) -> bool:

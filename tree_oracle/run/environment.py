@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
-from tree_oracle.target import Target
+if TYPE_CHECKING:
+    from tree_oracle.target import Target
 
 _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
 

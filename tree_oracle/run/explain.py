@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tree_oracle.record import Case, Finding, Round, TreeData, case_id
-from tree_oracle.run.diagnose import Diagnosis
 from tree_oracle.tree import CandidateTree, InvalidTree
+
+if TYPE_CHECKING:
+    from tree_oracle.run.diagnose import Diagnosis
 
 
 def explained(finding: Finding, case: Case, rounds: Sequence[Round], diagnosis: Diagnosis | None = None) -> Finding:

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tree_oracle.decoder import ReferenceDecoder
-from tree_oracle.faults import find_fault
 from tree_oracle.record import UsageError
 
 REFERENCE = "reference"
@@ -20,6 +18,9 @@ def find_decoder(name: str | None, fault: str | None = None) -> tuple[str, Any]:
     Raises:
         UsageError: no such fault, module or attribute; or a fault is asked for in somebody else's decoder.
     """
+    from tree_oracle.decoder import ReferenceDecoder  # resolved here, since they load torch
+    from tree_oracle.faults import find_fault
+
     if fault is not None:
         if name not in (None, REFERENCE):
             raise UsageError(

@@ -19,7 +19,7 @@ from tree_oracle.faults import FAULTS, Fault, find_fault
 from tree_oracle.record import CheckResult, Status
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
-from tree_oracle.run.prove import Grounds
+from tree_oracle.run.proof import Grounds
 
 _LISTED = Budget(cases=0, shrink_runs=0)
 
