@@ -20,7 +20,7 @@ def test_a_fault_is_seen_where_its_part_shows() -> None:
     """A wrong position is seen in layouts, rows and whole texts, in no tree and no single decision; its cause is named."""
     cells = list(matrix(["position-by-slot"]))
     assert {cell.seam for cell in cells if cell.check} == {"lay_out", "tree_logits", "open", "generate", "tap"}
-    assert {cell.seam for cell in cells if not cell.check} == {"build_tree", "accept", "move"}
+    assert {cell.seam for cell in cells if not cell.check} >= {"build_tree", "accept", "move"}
     assert {cell.named for cell in cells if cell.check} <= {Named.FIRST, Named.ALONE}
     assert all(cell.good for cell in cells)
 

@@ -94,11 +94,12 @@ class Battery:
         self._line_up = LineUp(subject.target, subject.truth)
         self._witnessed: dict[str, Witness] = {}
         self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
+        self._refused: set[str] = set()  # scenes of which the decoder refused a case
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
         began, before = time.monotonic(), set(self._witnessed)
-        self._told = {}
+        self._told, self._refused = {}, set()
         scenes = self.scenes(check) if cases is None else {}
         result = self.run(check, cases, shrink=self.broken is None or check.rung <= self.broken)
         self.broken = lowest_broken([result], self.broken)
@@ -108,11 +109,12 @@ class Battery:
         return Finished(result, new, scenes, round(time.monotonic() - began, 3), reached, due)
 
     def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
-        """Outcomes that had to come about: a scene for them was judged to the end, and its rounds could show them."""
+        """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds
+        could show them."""
         if result.status in AGAINST:
             return
         for name in self._told:
-            if set(OUTCOMES[name].scenes) & set(scenes):
+            if set(OUTCOMES[name].scenes) & (set(scenes) - self._refused):
                 yield name
 
     def scenes(self, check: Check) -> dict[str, str]:
@@ -190,7 +192,7 @@ class Battery:
             undecided=sum(outcome.status is Status.UNDECIDED for outcome in judged),
             near_ties=sum(outcome.near_ties for outcome in judged),
             failed_at=min((one.failed_at for _, one in explored if one.failed_at is not None), default=None),
-            seams=tuple(source.seam.value for source, one in explored if _saw(one.outcomes)),
+            seams=tuple(dict.fromkeys(source.seam.value for source, one in explored if _saw(one.outcomes))),
             reason="" if status is Status.PASSED else reason,
             findings=tuple(failures),
         )
@@ -209,6 +211,8 @@ class Battery:
         name = witness_key(source.seam, case_id(case))
         if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
             self._witnessed[name] = witness_of(outcome.rounds)
+        if outcome.status is Status.NOT_APPLICABLE and not outcome.rounds:
+            self._refused.add(source.scene.name)
         for told, came in outcomes_of(case, outcome.rounds).items():
             self._told[told] = came or self._told.get(told, False)
 
