@@ -16,7 +16,7 @@ from tree_oracle.run import Budget, prove, run_battery
 
 CATCH_WITHIN = 50
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
-SHARE = 40
+SHARE = 80
 
 
 def of_check(found: Ground, check: str) -> list[Case]:

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from tree_oracle.cli import main
-from tree_oracle.decoder import Seam
 from tree_oracle.faults import FAULTS
 from tree_oracle.record import UsageError
 from tree_oracle.run import Cell, Named, matrix
@@ -43,13 +42,34 @@ def test_a_wrong_cause_that_is_called_certain_is_no_good_cell() -> None:
     assert Cell(fault="a", seam="open").good
 
 
-def test_the_command_prints_the_matrix() -> None:
-    """``faults --matrix`` prints a line per seam and the count, or all of it as JSON; an unknown fault is an error."""
-    shown = CliRunner().invoke(main, ["faults", "--matrix", "--fault", "one-level-more"])
+def test_the_command_prints_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``faults --matrix`` prints a line per cell and the count, or all of it as JSON; a wrong cause that is certain exits with 1."""
+    cells = [
+        Cell(
+            fault="one-level-more",
+            seam="build_tree",
+            check="CONSTRUCT-02",
+            named=Named.ALONE,
+            causes=("one-level-more",),
+        ),
+        Cell(fault="one-level-more", seam="tap"),
+    ]
+    monkeypatch.setattr("tree_oracle.run.crossing.matrix", lambda names: iter(cells))
+    shown = CliRunner().invoke(main, ["faults", "--matrix"])
     assert shown.exit_code == 0
-    assert f"1 of {len(Seam)} cells see their fault; the right cause is named first in 1 (100.0%)" in shown.output
-    data = json.loads(CliRunner().invoke(main, ["faults", "--matrix", "--fault", "one-level-more", "--json"]).output)
+    assert [line.split()[:3] for line in shown.output.splitlines()[:2]] == [
+        ["one-level-more", "build_tree", "CONSTRUCT-02"],
+        ["one-level-more", "tap", "not"],
+    ]
+    assert "1 of 2 cells see their fault; the right cause is named first in 1 (100.0%)" in shown.output
+    data = json.loads(CliRunner().invoke(main, ["faults", "--matrix", "--json"]).output)
     assert [cell["seam"] for cell in data if cell["check"]] == ["build_tree"]
+    cells.append(Cell(fault="a", seam="tap", check="X-01", named=Named.WRONG, causes=("b",), certain=True))
+    assert CliRunner().invoke(main, ["faults", "--matrix"]).exit_code == 1
+
+
+def test_what_the_command_cannot_do_is_refused() -> None:
+    """An unknown fault, two proofs at once, and a fault that nothing is done with are errors of usage."""
     with pytest.raises(UsageError, match="no-such"):
         list(matrix(["no-such"]))
     for wrong in (["--matrix", "--prove"], ["--fault", "one-level-more"]):

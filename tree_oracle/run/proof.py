@@ -39,13 +39,17 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prove(
-    *, cases: Sequence[tuple[str, int]] = (("exact", 1000), ("tiny:qwen3", 200)), names: Sequence[str] = ()
+    *,
+    cases: Sequence[tuple[str, int]] = (("exact", 1000), ("tiny:qwen3", 200)),
+    names: Sequence[str] = (),
+    twins: bool = True,
 ) -> Iterator[Proof]:
     """Run the whole proof, line by line.
 
     Args:
         cases: target and number of generated cases per check for the reference decoder.
         names: faults to try; all of them if empty.
+        twins: whether their twins are run too.
 
     Raises:
         UsageError: no fault of that name.
@@ -55,6 +59,8 @@ def prove(
     grounds = Grounds(cases=CATCH_WITHIN)
     for fault in [find_fault(name) for name in names] if names else FAULTS.values():
         yield _caught(grounds.of(fault.target), fault)
+        if not twins:
+            continue
         seeing = [c for c in choose() if any(source.seam in showing(fault.twin) for source in c.sources)]
         yield _clean(grounds.of(fault.target), fault.name, "twin", fault.harmless, seeing)
 

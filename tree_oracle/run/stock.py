@@ -20,6 +20,8 @@ from tree_oracle.checks import Scene, Stage
 from tree_oracle.checks.frozen import frozen_cases
 from tree_oracle.record import Case, case_id
 
+_CHANCY = 5  # cases of other scenes for one of a scene that judges chance
+
 
 def search(
     strategy: st.SearchStrategy[Case], visit: Callable[[Case], None], *, cases: int, seed: int | None, shrink: bool
@@ -52,10 +54,10 @@ class Stock:
         self._made: dict[str, tuple[Case, ...]] = {}
 
     def of(self, scene: Scene) -> tuple[Case, ...]:
-        """The listed cases, then up to ``cases`` different generated ones."""
+        """The listed cases, then up to ``cases`` different generated ones, a fifth as many where chance is judged."""
         if scene.name not in self._made:
             found = {case_id(case): case for case in scene.listed(self.stage)}
-            missing = self.cases - self._thaw(scene, found)
+            missing = self._wanted(scene) - self._thaw(scene, found)
             if missing > 0:
                 self._generate(scene, found, missing)
             self._made[scene.name] = tuple(found.values())
@@ -65,11 +67,15 @@ class Stock:
         """The digest of one scene, in hex."""
         return _sha256(sorted(map(case_id, self.of(scene))))
 
+    def _wanted(self, scene: Scene) -> int:
+        """How many cases to generate: one that judges chance holds hundreds of rounds, and weighs as much as several."""
+        return -(-self.cases // _CHANCY) if scene.chancy else self.cases
+
     def _thaw(self, scene: Scene, found: dict[str, Case]) -> int:
         """How many frozen cases there are to take."""
         if self.seed is not None:
             return 0
-        frozen = frozen_cases(scene, self.stage)[: self.cases]
+        frozen = frozen_cases(scene, self.stage)[: self._wanted(scene)]
         for case in frozen:
             found.setdefault(case_id(case), case)
         return len(frozen)
