@@ -9,6 +9,7 @@ import pytest
 from grounds import Ground, ground, listed, sentences, statuses
 
 from tree_oracle.checks import CHECKS, choose
+from tree_oracle.checks.wide import WIDE
 from tree_oracle.decoder.showing import showing
 from tree_oracle.faults import FAULTS, find_fault
 from tree_oracle.record import Case, Status, UsageError
@@ -53,6 +54,15 @@ def test_a_harmless_twin_passes_every_check(number: int) -> None:
     assert set(statuses(report).values()) <= {Status.PASSED, Status.NOT_APPLICABLE}, sentences(report)
     assert statuses(report)[fault.check] is Status.PASSED
     assert report.exit_code == 0
+
+
+def test_an_encoding_that_cannot_hold_a_tree_is_refused_by_every_writer() -> None:
+    """A word of 64 bits holds no tree of 65 nodes: fault and twin refuse it, and blame falls on neither."""
+    fault = FAULTS["shift-of-32-bits"]
+    wide = [case for case in ground().stock.of(WIDE) if len(case.trees[0].tokens) > 64]
+    assert wide
+    report = run_battery(ground().subject(fault.harmless), choose(ids=["VISIBLE-03"]), QUICK, cases=wide[:2])
+    assert set(statuses(report).values()) == {Status.NOT_APPLICABLE}
 
 
 def test_the_proof_says_what_the_battery_says() -> None:

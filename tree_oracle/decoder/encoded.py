@@ -66,11 +66,14 @@ class Writer:
         Raises:
             Unsupported: the encoding cannot hold this tree.
         """
-        encoding = FORMATS[self.format]
-        if not holds(encoding, tree):
-            raise Unsupported(f"{self.format} cannot hold this tree of {len(tree)} nodes")
-        (document,) = encoding.encode([tree], [prefix_len])
+        _refuse_unfit(self.format, tree)
+        (document,) = FORMATS[self.format].encode([tree], [prefix_len])
         return document
+
+
+def _refuse_unfit(name: str, tree: CandidateTree) -> None:
+    if not holds(FORMATS[name], tree):
+        raise Unsupported(f"{name} cannot hold this tree of {len(tree)} nodes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class LaidOutAs:
         Raises:
             Unsupported: the encoding cannot hold this tree.
         """
+        _refuse_unfit(self.format, tree)
         document = (self.write or Writer(self.format))(tree, prefix_len)
         own, read = lay_out(tree, prefix_len), _read(FORMATS[self.format], document, prefix_len, len(tree))
         positions = own.positions if read.positions is None else read.positions
