@@ -2,9 +2,9 @@
 
 One wrong token moves a row, at the least, this many times as far as is allowed (seed 0, CPU, sdpa where there is one):
 
-    float32     gpt2 696    llama 953    mixtral 787    qwen3 32,645
-                cohere2 85  gemma2 19,000  gemma3 15,500  gptoss 50  llama4 593  mistral 1,050
-    bfloat16    gpt2 0.05   llama 0.09   mixtral 0.02   qwen3 2.5
+    float32     gpt2 790    llama 896    mixtral 744    qwen3 24,580
+                cohere2 71  gemma2 17,900  gemma3 10,200  gptoss 39  llama4 624  mistral 961
+    bfloat16    gpt2 0.06   llama 0.08   mixtral 0.02   qwen3 1.9
 """
 
 from __future__ import annotations

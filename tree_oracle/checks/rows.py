@@ -6,7 +6,7 @@ no probability and is no fault). Otherwise the largest difference must be within
     max(noise.allowed, 2 x error of the plain pass at this very history + noise.control)
 
 The first is measured once, on a sample; errors have long tails, so a row that exceeds it is given what the plain pass itself
-needs there (of 20,000 rows of tiny:gpt2 a few do). Rows that agree are evidence only where the noise has power: where a wrong
+needs there. Rows that agree are evidence only where the noise has power: where a wrong
 history may move a row by less, agreement is undecided.
 """
 
