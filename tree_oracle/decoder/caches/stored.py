@@ -21,7 +21,8 @@ from tree_oracle.decoder.caches.deferred import DeferredCache
 from tree_oracle.decoder.caches.paged import Kind, PagedCache, Rows
 from tree_oracle.decoder.caches.pools import Part
 from tree_oracle.decoder.parts import Parts
-from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
+from tree_oracle.decoder.session import Text, round_of
+from tree_oracle.record import Array, LayerRows, Limits, Round, UsageError
 from tree_oracle.target import Target, layer_tensors, prefill
 from tree_oracle.target.compat import update_layer
 from tree_oracle.tree import CandidateTree
@@ -106,18 +107,14 @@ class StoredSession:
     def __init__(
         self, target: Target, make_store: MakeStore, parts: Parts, prompts: Sequence[Sequence[int]], limits: Limits
     ) -> None:
-        if not all(map(len, prompts)):
-            raise UsageError("an empty prompt has no last token to be the root of a tree")
-        self.committed = [list(prompt) for prompt in prompts]
-        self._prompts, self._target, self._parts, self._limits = self.committed[:], target, parts, limits
-        self._lengths = [len(prompt) for prompt in prompts]
-        self._ended: EndReason | None = None
+        self.texts = [Text(prompt, limits) for prompt in prompts]
+        self._target, self._parts = target, parts
         cold = [
             _rows_of(prefill(target.model, prompt)) for prompt in prompts
         ]  # the last row tells shapes, and is left out
         self._store = make_store({kind: found.shape[1:] for kind, found in cold[0].items()}, len(prompts))
         self._store.draft([{kind: rows[:-1] for kind, rows in found.items()} for found in cold])
-        self._store.commit([range(length - 1) for length in self._lengths])
+        self._store.commit([range(len(prompt) - 1) for prompt in prompts])
 
     def step(self, trees: Sequence[CandidateTree]) -> list[Round]:
         """One round for every request.
@@ -125,53 +122,35 @@ class StoredSession:
         Raises:
             UsageError: not one tree per request, a root that is not the last committed token, or a request has ended.
         """
-        if len(trees) != len(self.committed) or self._ended is not None:
-            raise UsageError(f"{len(trees)} trees for {len(self.committed)} requests, ended: {self._ended}")
-        rounds, new = [], []
-        for request, tree in enumerate(trees):
-            found, rows = self._round(request, tree)
-            rounds.append(found)
-            new.append(rows)
-            self._ended = self._ended or found.end
-        self._store.draft(new)
-        self._store.commit([found.kept or () for found in rounds])
-        for committed, found in zip(self.committed, rounds, strict=True):
-            committed += found.emitted
-        return rounds
+        ended = next((text.ended for text in self.texts if text.ended is not None), None)
+        if len(trees) != len(self.texts) or ended is not None:
+            raise UsageError(f"{len(trees)} trees for {len(self.texts)} requests, ended: {ended}")
+        for text, tree in zip(self.texts, trees, strict=True):
+            root, due = int(tree.tokens[0]), text.committed[-1]
+            if root != due:
+                raise UsageError(f"the root holds token {root}; expected {due}, the last committed one")
+        found = [self._round(request, tree) for request, tree in enumerate(trees)]
+        self._store.draft([rows for _, rows in found])
+        self._store.commit([round_.kept or () for round_, _ in found])
+        return [round_ for round_, _ in found]
 
     def cache(self) -> list[tuple[LayerRows, ...]]:
         """The committed rows of every request, layer by layer."""
-        return [_layers(self._store.read(request)) for request in range(len(self.committed))]
+        return [_layers(self._store.read(request)) for request in range(len(self.texts))]
 
     def _round(self, request: int, tree: CandidateTree) -> tuple[Round, Rows]:
         """What the round of one request comes to, and the new rows of all its nodes."""
-        prefix, parts = tuple(self.committed[request]), self._parts
-        if int(tree.tokens[0]) != prefix[-1]:
-            raise UsageError(
-                f"the root holds token {int(tree.tokens[0])}; expected {prefix[-1]}, the last committed one"
-            )
+        text, parts = self.texts[request], self._parts
+        prefix = tuple(text.committed)
         held, valid = self._store.context(request)
         layout = parts.lay_out(tree, len(prefix))
         cache = _cache_of(held, self._target)
         wide = replace(layout, visible=_over_columns(layout.visible, valid))
         rows = parts.target_pass(self._target.model, cache, tree, wide)
         decision = parts.walk(tree, rows)
-        proposed = (*(int(tree.tokens[node]) for node in decision.accepted), decision.bonus)
-        prompt = self._lengths[request]
-        emitted, end = parts.stop(prompt, prefix[prompt:], proposed, self._limits)
-        seen = Round(
-            emitted=emitted,
-            prefix=prefix,
-            tokens=tuple(tree.tokens.tolist()),
-            parents=tuple(tree.parents.tolist()),
-            positions=tuple(layout.positions.tolist()),
-            visible=Array.of(layout.visible),
-            rows=Array.of(rows),
-            accepted=decision.accepted,
-            bonus=decision.bonus,
-            kept=tuple(parts.keep(tree, decision, len(emitted)).tolist()),
-            end=end,
-        )
+        emitted = text.commit(tree, decision, parts.stop)
+        kept, scores = parts.keep(tree, decision, len(emitted)), parts.score(tree, rows)
+        seen = round_of(prefix, tree, layout, rows, decision, emitted, kept, scores, text.ended)
         return seen, {kind: found[len(valid) :] for kind, found in _rows_of(cache).items()}
 
 
