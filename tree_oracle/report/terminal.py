@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tree_oracle.record import CheckResult, Finding, Report, Status
+from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import GRADES, verdict
 
 WIDTH_WHEN_PIPED = 120
@@ -138,7 +139,7 @@ def _print_finding(console: Console, results: list[CheckResult], finding: Findin
     if finding.seen and finding.seen != finding.sentence:
         _field(console, "seen", finding.seen)
     if finding.case is not None:
-        _field(console, "case", _case(finding))
+        _field(console, "case", case_line(finding))
     for line in finding.drawing.splitlines():
         _indented(console, line, by=4)
     if finding.diagnosed_on:
@@ -168,25 +169,6 @@ def _field(console: Console, name: str, value: str) -> None:
 
 def _indented(console: Console, text: str, by: int = 2) -> None:
     console.print(Padding(Text(text), (0, 0, 0, by), expand=False))
-
-
-def _case(finding: Finding) -> str:
-    assert finding.case is not None
-    case = finding.case
-    if case.batch:
-        sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
-        return f"{len(case.batch)} requests with {' + '.join(sizes)} nodes; round {finding.round} of all"
-    parts = [f"prefix {list(case.prefix)}" if len(case.prefix) <= 12 else f"prefix of {len(case.prefix)} tokens"]
-    if case.trees:
-        nodes = sum(len(tree.tokens) for tree in case.trees)
-        parts.append(f"{len(case.trees)} {'tree' if len(case.trees) == 1 else 'trees'}, {nodes} nodes")
-    if case.draft is not None:
-        parts.append(f"draft by depth {' | '.join(' '.join(below) for below in case.draft.laws)}")
-    if case.limits is not None and not case.trees:
-        parts.append(f"at most {case.limits.max_new_tokens} tokens, end tokens {list(case.limits.eos_ids)}")
-    if finding.round is not None and (len(case.trees) > 1 or (not case.trees and case.draft is None)):
-        parts.append(f"round {finding.round}")
-    return "; ".join(parts)
 
 
 def _capital(sentence: str) -> str:

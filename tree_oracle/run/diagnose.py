@@ -90,7 +90,7 @@ class LineUp:
             fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
             if not fits:
                 break
-        if not tried:
+        if not tried or not suspects:
             return Diagnosis((), (), 0)
         return Diagnosis(tuple(fits), tuple(s for s in suspects if s not in fits), tried)
 

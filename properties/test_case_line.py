@@ -1,0 +1,58 @@
+"""The line of a report that says what the case is: whoever sees the report alone knows what was asked."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from grounds import ground
+
+from tree_oracle.faults import FAULTS
+from tree_oracle.faults.laws import LAW_FAULTS
+from tree_oracle.record import CheckResult
+from tree_oracle.report import result_text
+from tree_oracle.run import Budget
+
+
+def failing(factory: object, check: str) -> CheckResult:
+    report = ground().report(factory, check, budget=Budget(cases=0, shrink_runs=0))
+    (result,) = report.results
+    assert result.findings
+    return result
+
+
+def test_a_move_is_shown_by_what_is_moved() -> None:
+    """Slots, accepted nodes and the request's pages are those of the case, and a prefix that has no part in it is left out."""
+    result = failing(FAULTS["pool-values-not-moved"].decoder, "MOVE-01")
+    case, text = result.findings[0].case, result_text(result, width=400)
+    assert case is not None
+    assert case.move is not None
+    line = next(line for line in text.splitlines() if line.strip().startswith("case"))
+    for shown in (
+        f"slots {list(case.move.slots)}",
+        f"accepted {list(case.move.accepted)}",
+        f"pages {list(case.move.pages)}",
+    ):
+        assert shown in line
+    assert "prefix" not in line
+
+
+@pytest.mark.parametrize("name", ["top-k-with-ratio", "all-noise-kept"])
+def test_a_sampled_case_is_shown_by_its_laws_and_blames_nobody(name: str) -> None:
+    """The weights of both laws are shown; where no suspect can be tried there is no line about causes."""
+    fault = LAW_FAULTS[name]
+    result = failing(lambda target: fault.decoder(), fault.check)
+    case, text = result.findings[0].case, result_text(result, width=400)
+    assert case is not None
+    assert case.law is not None
+    assert f"target {':'.join(map(str, case.law.target))}, draft {':'.join(map(str, case.law.draft))}" in text
+    assert not re.search(r"^  cause ", text, re.M)
+
+
+def test_a_batch_is_shown_by_its_requests() -> None:
+    """The number of requests and the nodes of each stand in the line."""
+    result = failing(FAULTS["all-accept-what-the-shortest-accepts"].decoder, "BATCH-02")
+    case, text = result.findings[0].case, result_text(result, width=400)
+    assert case is not None
+    sizes = " + ".join(str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch)
+    assert f"{len(case.batch)} requests with {sizes} nodes" in text

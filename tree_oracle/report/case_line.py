@@ -1,0 +1,40 @@
+"""One line that says what a case asks: enough to recognise the input, the whole of which is in the case file."""
+
+from __future__ import annotations
+
+from tree_oracle.record import Case, Finding, LawData, MoveData
+
+
+def case_line(finding: Finding) -> str:
+    """The case of a finding that has one, and the round of it that the finding is about."""
+    case = finding.case
+    assert case is not None
+    if case.batch:
+        sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
+        return f"{len(case.batch)} requests with {' + '.join(sizes)} nodes; round {finding.round} of all"
+    if case.move is not None:
+        return _move(case.move)
+    parts = [_law(case.law)] if case.law is not None else [_prefix(case)]
+    if case.trees:
+        nodes = sum(len(tree.tokens) for tree in case.trees)
+        parts.append(f"{len(case.trees)} {'tree' if len(case.trees) == 1 else 'trees'}, {nodes} nodes")
+    if case.draft is not None:
+        parts.append(f"draft by depth {' | '.join(' '.join(below) for below in case.draft.laws)}")
+    if case.limits is not None and not case.trees:
+        parts.append(f"at most {case.limits.max_new_tokens} tokens, end tokens {list(case.limits.eos_ids)}")
+    if finding.round is not None and (len(case.trees) > 1 or (not case.trees and case.draft is None)):
+        parts.append(f"round {finding.round}")
+    return "; ".join(parts)
+
+
+def _prefix(case: Case) -> str:
+    return f"prefix {list(case.prefix)}" if len(case.prefix) <= 12 else f"prefix of {len(case.prefix)} tokens"
+
+
+def _move(move: MoveData) -> str:
+    held = f"{move.length} rows held in pages {list(move.pages)} of {move.page_size}"
+    return f"nodes in slots {list(move.slots)}, accepted {list(move.accepted)}; {held}"
+
+
+def _law(law: LawData) -> str:
+    return f"target {':'.join(map(str, law.target))}, draft {':'.join(map(str, law.draft))}"
