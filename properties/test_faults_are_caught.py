@@ -10,10 +10,10 @@ from grounds import Ground, ground, listed, sentences, statuses
 
 from tree_oracle.checks import CHECKS, choose
 from tree_oracle.checks.wide import WIDE
-from tree_oracle.decoder.showing import showing
 from tree_oracle.faults import FAULTS, find_fault
 from tree_oracle.record import Case, Status, UsageError
 from tree_oracle.run import Budget, prove, run_battery
+from tree_oracle.run.proof import seeing
 
 CATCH_WITHIN = 50
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
@@ -49,8 +49,7 @@ def test_a_harmless_twin_passes_every_check(number: int) -> None:
     fault = list(FAULTS.values())[number]
     found = ground(fault.target)
     cases = [*listed(found, SHARE, number % SHARE), *of_check(found, fault.check)]
-    checks = [c for c in choose() if any(source.seam in showing(fault.twin) for source in c.sources)]
-    report = run_battery(found.subject(fault.harmless), checks, QUICK, cases=cases, stock=found.stock)
+    report = run_battery(found.subject(fault.harmless), seeing(fault.twin), QUICK, cases=cases, stock=found.stock)
     assert set(statuses(report).values()) <= {Status.PASSED, Status.NOT_APPLICABLE}, sentences(report)
     assert statuses(report)[fault.check] is Status.PASSED
     assert report.exit_code == 0

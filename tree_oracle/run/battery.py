@@ -93,6 +93,8 @@ class Battery:
         )
         self._line_up = LineUp(subject.target, subject.truth)
         self._witnessed: dict[str, Witness] = {}
+        # By seam, case and number of rounds that a check was shown, since several checks judge the same ones.
+        self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
         self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
         self._refused: set[str] = set()  # scenes of which the decoder refused a case
 
@@ -213,7 +215,10 @@ class Battery:
             self._witnessed[name] = witness_of(outcome.rounds)
         if outcome.status is Status.NOT_APPLICABLE and not outcome.rounds:
             self._refused.add(source.scene.name)
-        for told, came in outcomes_of(case, outcome.rounds).items():
+        seen = name, len(outcome.rounds)
+        if seen not in self._outcomes:
+            self._outcomes[seen] = outcomes_of(case, outcome.rounds)
+        for told, came in self._outcomes[seen].items():
             self._told[told] = came or self._told.get(told, False)
 
 

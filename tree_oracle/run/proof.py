@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tree_oracle.checks import CHECKS, Check, Stage, choose
-from tree_oracle.decoder import ReferenceDecoder
+from tree_oracle.decoder import Parts, ReferenceDecoder
 from tree_oracle.decoder.showing import showing
 from tree_oracle.faults import FAULTS, Fault, find_fault
 from tree_oracle.record import CheckResult, Status
@@ -61,8 +61,13 @@ def prove(
         yield _caught(grounds.of(fault.target), fault)
         if not twins:
             continue
-        seeing = [c for c in choose() if any(source.seam in showing(fault.twin) for source in c.sources)]
-        yield _clean(grounds.of(fault.target), fault.name, "twin", fault.harmless, seeing)
+        yield _clean(grounds.of(fault.target), fault.name, "twin", fault.harmless, seeing(fault.twin))
+
+
+def seeing(parts: Parts) -> list[Check]:
+    """The checks that can see any part that these are not the reference's."""
+    seams = showing(parts)
+    return [check for check in choose() if any(source.seam in seams for source in check.sources)]
 
 
 class Ground:
