@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 from tree_oracle.checks.law_plan import UNIT, Script
 from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.record import Case, LawData, TreeData
+from tree_oracle.record.names import by_name
 from tree_oracle.verify.law import GOLDEN, INSTANCES
 
 ROUNDS = 3  # noise that is drawn once shows from the second round on
 NUDGES = 24  # values of one coin, evenly spread: a token of probability 1/12 is met twice
 _COINS = 6  # of a round, that are nudged: a pair, one pair below it, and two tests
-_BY_NAME = {instance.name: instance for instance in INSTANCES}
+_BY_NAME = by_name(INSTANCES)
 _PAIR, _CHAIN = (-1, 0, 0), (-1, 0, 1)
 _PAIRS = (-1, 0, 0, 1, 1, 2, 2)
 _STEEP = LawData(target=(1, 5, 9, 5), draft=(9, 3, 1, 1))

@@ -15,10 +15,11 @@ from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.checks.scenes import listed_shapes, note_of
 from tree_oracle.checks.shapes import SHAPES, Shape
 from tree_oracle.record import Case, MoveData
+from tree_oracle.record.names import by_name
 from tree_oracle.strategies import draw_move, placed
 from tree_oracle.strategies.moves import PAGE_SIZES
 
-_BY_NAME = {shape.name: shape for shape in SHAPES}
+_BY_NAME = by_name(SHAPES)
 _SCATTERED = (
     (_BY_NAME["an accepted slot equal to a later rank"], 4),
     (_BY_NAME["a short branch stored between the nodes of a long one"], 5),

@@ -22,6 +22,7 @@ from tree_oracle.construct import (
 )
 from tree_oracle.construct.published import Published
 from tree_oracle.record import UsageError
+from tree_oracle.record.names import by_name
 
 _SINGLE = (
     treespark,
@@ -39,7 +40,7 @@ _SINGLE = (
 )
 
 POLICIES: Mapping[str, Published] = MappingProxyType(
-    {entry.name: entry for entry in (*(module.PUBLISHED for module in _SINGLE), *chain.PUBLISHED)}
+    by_name((*(module.PUBLISHED for module in _SINGLE), *chain.PUBLISHED))
 )
 
 

@@ -20,6 +20,7 @@ from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
 from tree_oracle.record import UsageError
+from tree_oracle.record.names import by_name
 
 _CATALOGUE = (
     *BUILD_FAULTS,
@@ -230,7 +231,7 @@ _CATALOGUE = (
     *POLICY_FAULTS,
 )
 
-FAULTS: dict[str, Fault] = {fault.name: fault for fault in _CATALOGUE}
+FAULTS: dict[str, Fault] = by_name(_CATALOGUE)
 
 
 def find_fault(name: str) -> Fault:

@@ -63,7 +63,7 @@ STATE_FAULTS = (
         Parts(move=states.last_layer_first),
     ),
     Fault(
-        "window-by-slot",
+        "convolution-by-slot",
         "STATE",
         "MOVE-06",
         "the window of the convolution holds the inputs of neighbouring slots instead of the path's",

@@ -21,6 +21,7 @@ from fractions import Fraction
 
 from tree_oracle.metrics.counts import MetricError, RoundCounts, count_round
 from tree_oracle.record import Round
+from tree_oracle.record.names import by_name
 
 Requests = Sequence[Sequence[RoundCounts]]
 
@@ -82,9 +83,8 @@ def _ratio(above: int, below: int, otherwise: str) -> Fraction:
     return Fraction(above, below)
 
 
-LENGTHS: dict[str, LengthConvention] = {
-    found.name: found
-    for found in (
+LENGTHS: dict[str, LengthConvention] = by_name(
+    (
         LengthConvention(
             "committed per round",
             "sum e / R",
@@ -105,4 +105,4 @@ LENGTHS: dict[str, LengthConvention] = {
         LengthConvention("drafts only", "sum m / R", ("SGLang", "TensorRT-LLM"), _per_round(lambda r: r.matched)),
         LengthConvention("share of levels", "sum m / sum levels", ("llama.cpp",), _share_of_levels),
     )
-}
+)

@@ -18,7 +18,7 @@ def print_proof(console: Console, proof: Proof) -> None:
     told = f"{proof.check} at case {proof.caught_at}: " if proof.caught_at is not None else ""
     line = Text.assemble(
         (f"{'ok' if proof.good else 'NOT OK':<8}", "green" if proof.good else "bold red"),
-        f"{proof.what:<11}{proof.name:<30}{proof.target:<12}{told}{proof.statement}",
+        f"{proof.what:<11}{proof.name:<30} {proof.target:<12} {told}{proof.statement}",
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     console.print(line)
@@ -32,7 +32,7 @@ def print_cell(console: Console, cell: Cell) -> None:
         told = f"{cell.check:<14}{cell.named}{', certain' if cell.certain else ''}"
         told += f": {', '.join(cell.causes)}" if len(cell.causes) > 1 else ""
         style = "" if cell.good else "bold red"
-    line = Text(f"{cell.fault:<36}{cell.seam:<13}{told}", style=style)
+    line = Text(f"{cell.fault:<36} {cell.seam:<14} {told}", style=style)
     line.no_wrap, line.overflow = True, "ellipsis"
     console.print(line)
 

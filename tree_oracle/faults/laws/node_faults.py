@@ -6,6 +6,7 @@ from tree_oracle.faults.laws import rules as wrong
 from tree_oracle.faults.laws.fault import LawFault
 from tree_oracle.faults.laws.proposals import Distinct, FirstOf, LikelierOf, Sorted
 from tree_oracle.faults.laws.views import HALF
+from tree_oracle.record.names import by_name
 from tree_oracle.verify.law import GOLDEN, INSTANCES, UNPROCESSED, Declaration, NodeScheme, Sampled, Temperature
 from tree_oracle.verify.rules import (
     PROPOSALS,
@@ -21,7 +22,7 @@ from tree_oracle.verify.rules import (
 )
 
 _D = GOLDEN.models
-_BY_NAME = {instance.name: instance for instance in INSTANCES}
+_BY_NAME = by_name(INSTANCES)
 _TOP, _INDEPENDENT, _ORDERED = (PROPOSALS[name] for name in ("deterministic", "independent", "without-replacement"))
 
 

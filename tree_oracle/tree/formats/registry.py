@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tree_oracle.record import UsageError
+from tree_oracle.record.names import by_name
 from tree_oracle.tree.candidate import CandidateTree
 from tree_oracle.tree.formats.format import Format
 from tree_oracle.tree.formats.link_formats import LINK_FORMATS
 from tree_oracle.tree.formats.mask_formats import MASK_FORMATS
 
-FORMATS: dict[str, Format] = {one.name: one for one in (*MASK_FORMATS, *LINK_FORMATS)}
+FORMATS: dict[str, Format] = by_name((*MASK_FORMATS, *LINK_FORMATS))
 
 
 def find_format(name: str) -> Format:

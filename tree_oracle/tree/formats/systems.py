@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tree_oracle.record.names import by_name
 from tree_oracle.tree.formats.convention import (
     AcceptCount,
     Bonus,
@@ -40,4 +41,4 @@ _OWN = System(
     accepted=(AcceptCount.DRAFTS,),
     sentinels="-1: no parent",
 )
-SYSTEMS: dict[str, System] = {one.name: one for one in (_OWN, *RESEARCH, *ENGINES, *KERNELS)}
+SYSTEMS: dict[str, System] = by_name((_OWN, *RESEARCH, *ENGINES, *KERNELS))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
+from tree_oracle.record.names import by_name
 from tree_oracle.verify.approximate.best_available import best_path, best_step
 from tree_oracle.verify.approximate.lenience import Lenience
 from tree_oracle.verify.approximate.longest_row import longest_row
@@ -94,7 +95,7 @@ _CARDS = (
         approximate=True,
     ),
 )
-APPROXIMATE: Mapping[str, Card] = MappingProxyType({card.name: card for card in _CARDS})
+APPROXIMATE: Mapping[str, Card] = MappingProxyType(by_name(_CARDS))
 
 _REDUCED = (
     Card(
@@ -130,4 +131,4 @@ _REDUCED = (
         siblings=1,
     ),
 )
-REDUCED: Mapping[str, Card] = MappingProxyType({card.name: card for card in _REDUCED})
+REDUCED: Mapping[str, Card] = MappingProxyType(by_name(_REDUCED))

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from tree_oracle.record import UsageError
+from tree_oracle.record.names import by_name
 from tree_oracle.verify.rules.block import block
 from tree_oracle.verify.rules.card import Card
 from tree_oracle.verify.rules.hybrid import favourites_and_one, hybrid
@@ -185,7 +186,7 @@ _CARDS = (
         exact_alone=ONE_DRAW,
     ),
 )
-RULES: Mapping[str, Card] = MappingProxyType({card.name: card for card in _CARDS})
+RULES: Mapping[str, Card] = MappingProxyType(by_name(_CARDS))
 
 
 def find_rule(name: str) -> Card:
