@@ -128,9 +128,15 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
         return q, keys[:, 0].to(h.dtype), values[:, 0].to(h.dtype)
 
     def _sight(self, kind: str, keys: Float[Tensor, "b n w"], positions: Int[Tensor, "b t"], past: int) -> Sight:
-        size = {SLIDING: self.config.sliding_window, CHUNKED: self.config.attention_chunk_size}.get(kind) or 0
+        size = self._size(kind) or 0
         first = max(past + positions.shape[1] - keys.shape[1], 0)  # a cache drops old rows or has room for new ones
         return Sight(kind, size, past, first, positions, keys[..., :2])
+
+    def _size(self, kind: str) -> int | None:
+        """Window or chunk of this kind of layer; the entries of a configuration are slow to read."""
+        if kind == SLIDING:
+            return self.config.sliding_window
+        return self.config.attention_chunk_size if kind == CHUNKED else None
 
     def _logits(self, h: Float[Tensor, "b t w"]) -> Float[Tensor, "b t vocab"]:
         vocab = self.config.vocab_size

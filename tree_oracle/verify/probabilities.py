@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -147,7 +148,13 @@ def laws_of(rows: Float[np.ndarray, "n vocab"], name: str = "row") -> list[Law]:
     if not isinstance(rows, np.ndarray) or rows.dtype.kind != "f" or rows.ndim != 2:
         seen = f"{rows.dtype} of shape {rows.shape}" if isinstance(rows, np.ndarray) else type(rows).__name__
         raise InvalidLaw(f"{name}s", f"are {seen}; expected an array of floats, n x vocabulary")
-    return [Law(row.tolist(), f"{name} {index}") for index, row in enumerate(rows)]
+    return [_law_of_row(row.tobytes(), row.dtype, f"{name} {index}") for index, row in enumerate(rows)]
+
+
+@lru_cache(maxsize=1024)
+def _law_of_row(row: bytes, dtype: np.dtype[np.floating], name: str) -> Law:
+    """One object for equal rows: a rule is asked about the same rows for every coin, and what a law derives is kept with it."""
+    return Law(np.frombuffer(row, dtype).tolist(), name)
 
 
 def total_variation(p: Sequence[Number], q: Sequence[Number]) -> Number:

@@ -41,8 +41,10 @@ class Laws:
             InvalidLaw: the source gave no law; the message names the model and the context.
         """
         if context not in self._known:
-            law = Law(self._source(context), f"the {self._name} law after {context}")
-            self._known[context] = self._by_value.setdefault(law.values, law)
+            values = tuple(self._source(context))
+            if values not in self._by_value:
+                self._by_value[values] = Law(values, f"the {self._name} law after {context}")
+            self._known[context] = self._by_value[values]
         return self._known[context]
 
 
