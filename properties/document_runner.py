@@ -4,7 +4,8 @@ Convention, for whoever writes one. The blocks of a file run in order, in one fr
 
 - ``python`` blocks share one namespace, like one program.
 - ``console`` blocks hold commands, ``$ command``, each followed by what it prints; ``...`` stands for any text. A command
-  followed by nothing may print anything. It must exit with 0.
+  followed by nothing may print anything. It must exit with 0. Commands of ``tree-oracle`` run in this process, which has
+  torch loaded already; ``.ci/run`` runs the installed program.
 - A comment on the line before the fence changes that: ``<!-- file: NAME -->`` saves the block as NAME instead of running it;
   ``<!-- output -->`` makes it what the python block before it printed; ``<!-- exit: N -->`` asks every command in it for
   another exit code; ``<!-- not run: REASON -->`` leaves it alone.
@@ -18,6 +19,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,9 +28,14 @@ from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from tree_oracle.cli import main
+
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<word>[a-z -]+)(?:: (?P<value>.*))? -->\n)?```(?P<language>\w*)\n(?P<text>(?:.*\n)*?)```$", re.M
 )
+_TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
 _WORDS = ("file", "output", "exit", "not run", "test-command", "use-command")
 
 
@@ -103,12 +110,15 @@ class Runner:
 
     def _shell(self, command: str) -> tuple[int, str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=self.folder, env=environment, text=True, check=False,
+        program, *words = shlex.split(command)
+        if program == "tree-oracle":
+            done = CliRunner(env={"PATH": path, **_TERMINAL}).invoke(main, words)
+            return done.exit_code, done.output
+        ended = subprocess.run(
+            ["bash", "-c", command], cwd=self.folder, env={**os.environ, "PATH": path, **_TERMINAL}, text=True, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        return done.returncode, done.stdout
+        return ended.returncode, ended.stdout
 
 
 def _compare(at: str, expected: str, printed: str) -> None:
