@@ -147,6 +147,11 @@ WRONG: dict[str, tuple[Seam, Any, str]] = {
     "additive NaN": (Seam.LAY_OUT, {"positions": [2, 3, 3], "additive": MASK * np.nan}, "additive holds nan; expected"),
     "additive whole": (Seam.LAY_OUT, {"positions": [2, 3, 3], "additive": BOOLS * 0}, "additive holds int64; expected floats"),
     "too few positions": (Seam.LAY_OUT, layout(positions=[2, 3]), "layout.positions has shape (2,); expected shape (3,)"),
+    "unsigned beyond 2^63": (
+        Seam.ACCEPT,
+        (np.array([2**63], dtype=np.uint64), 2),
+        "accepted holds 9223372036854775808; expected integers up to 9223372036854775807",
+    ),
     "real positions": (Seam.LAY_OUT, layout(positions=[2.0, 3.0, 3.0]), "positions has dtype float64; expected integers"),
     "positions with batch": (Seam.LAY_OUT, layout(positions=[[2, 3, 3]]), "has shape (1, 3); expected shape (3,)"),
     # rows

@@ -7,6 +7,7 @@ survive being imported twice.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,7 @@ import tree_oracle.run.proof  # noqa: F401
 from tree_oracle import check_decoder  # noqa: F401
 from tree_oracle.checks import CHECKS
 from tree_oracle.cli import main
+from tree_oracle.conformance import DEFAULTS
 
 pytest_plugins = ["pytester"]
 
@@ -66,3 +68,31 @@ def test_without_the_option_the_fixture_skips(pytester: pytest.Pytester) -> None
     """Where no decoder is named the test is skipped."""
     pytester.makepyfile(test_any="def test_any(tree_check):\n    tree_check()\n")
     pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist").assert_outcomes(skipped=1)
+
+
+KNOWN = """
+[[known]]
+check = "POSITION-01"
+reason = "positions are being rewritten"
+tracker = "https://example.org/1"
+decoder = "decoders:Wrong"
+
+[[known]]
+check = "VISIBLE-01"
+reason = "was wrong once"
+tracker = "https://example.org/2"
+"""
+
+
+def test_a_known_failure_is_expected_and_a_stale_entry_fails(pytester: pytest.Pytester, monkeypatch: Any) -> None:
+    """A failure of the list is an expected one, with its reason; an entry whose check passes fails its test."""
+    monkeypatch.setattr(DEFAULTS, "known", None)  # what the run sets is forgotten afterwards
+    pytester.makepyfile(decoders=DECODERS, test_any="def test_any(tree_check):\n    tree_check()\n")
+    pytester.path.joinpath("known.toml").write_text(KNOWN, encoding="utf-8")
+    arguments = ["-rx", "-p", "no:cacheprovider", "-p", "no:xdist", "--tree-decoder", "decoders:Wrong"]
+    chosen = ["--tree-known", "known.toml", "-k", "POSITION-01 or VISIBLE-01"]
+    result = pytester.runpytest_inprocess(*arguments, *chosen)
+    result.assert_outcomes(xfailed=1, failed=1, deselected=len(CHECKS) - 2)
+    result.stdout.fnmatch_lines(
+        ["*known.toml: VISIBLE-01 is a known failure, but it passed; take its entry out*", "*positions are being rewritten*"]
+    )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 from tree_oracle.checks import CHECKS
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
-from tree_oracle.record import Array, Case, Noise, Round, Status
+from tree_oracle.record import Array, Case, Limits, Noise, Round, Status
 from tree_oracle.target import SequentialTruth, load_target
 from tree_oracle.target.tiny import CONFIGURATIONS
 from tree_oracle.target.tiny_configurations import EAGER_ONLY
@@ -168,6 +169,39 @@ def test_a_change_that_noise_would_hide_is_not_asked_for(
     status, _ = judged("HISTORY-02", truth, rounds(before, after, tokens=((3, 4, 5), (3, 4, 6))))
     stayed = reached < 1 and agreed is Status.PASSED
     assert status is (Status.FAILED if elsewhere > 1 or stayed else agreed)
+
+
+class Close(Table):
+    """A truth that has the token after the last one half a logit below its choice."""
+
+    def rows(self, histories: Sequence[Sequence[int]]) -> np.ndarray:
+        return super().rows(histories) + np.stack([7.5 * np.eye(16)[history[-1] + 1] for history in histories])
+
+
+def close_round(truth: Table) -> Round:
+    """A root and its child, accepted; the child and the bonus are near ties, and the child's score is the true one."""
+    row = truth.rows([(3,)])[0]
+    scores = np.array([0.0, row[4] - np.log(np.exp(row).sum())])
+    return Round(
+        emitted=(4, 5), prefix=(1, 2, 3), tokens=(3, 4), parents=(-1, 0), accepted=(1,), bonus=5, scores=Array.of(scores)
+    )  # fmt: skip
+
+
+@given(POWER, st.sampled_from(["GREEDY-01", "SEQUENCE-01", "GATHER-02"]), st.booleans())
+def test_a_near_tie_or_a_score_is_evidence_with_power_only(power: tuple[float, Status], check: str, wrong: bool) -> None:
+    """Where noise would hide a wrong history, a near tie or a score that agrees is undecided, and a wrong one fails always."""
+    wrong_history, agreed = power
+    truth = Close(noise_of(wrong_history))
+    right = close_round(truth)
+    far = {"scores": Array.of(np.array([0.0, -9.0]))} if check == "GATHER-02" else {"emitted": (4, 12), "bonus": 12}
+    seen = msgspec.structs.replace(right, **far) if wrong else right
+    case = Case(prefix=(1, 2, 3), limits=Limits(max_new_tokens=2))
+    found, status = list[Status](), Status.PASSED
+    try:
+        found.extend(one.status for one in CHECKS[check].judge(View(case, (seen,), truth)))
+    except NothingToJudge as nothing:
+        status = nothing.status
+    assert (Status.FAILED if Status.FAILED in found else status) is (Status.FAILED if wrong else agreed)
 
 
 def test_an_exact_truth_needs_no_power() -> None:

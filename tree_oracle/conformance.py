@@ -5,7 +5,8 @@
         check()
 
 A check that fails raises ``AssertionError`` with the whole explanation; an adapter's fault and an undecided check fail too;
-what cannot be seen or does not apply is skipped with its reason. Ids read ``MyDecoder-HISTORY-01``, so ``-k`` works. Decoder
+what cannot be seen or does not apply is skipped with its reason, and a failure that is known (``--tree-known``) is reported
+as one; known and passed fails too. Ids read ``MyDecoder-HISTORY-01``, so ``-k`` works. Decoder
 and target are made on the first call, once per process, so collecting is quick and every xdist worker has its own.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tree_oracle.checks import Check, choose
@@ -22,7 +24,7 @@ from tree_oracle.record import Status
 if TYPE_CHECKING:
     import pytest
 
-    from tree_oracle.run import Battery
+    from tree_oracle.run import Battery, KnownFailures
     from tree_oracle.target import Target
 
 
@@ -32,6 +34,7 @@ class Defaults:
 
     target: str | None = None
     device: str = "cpu"
+    known: Path | None = None  # file of known failures
 
 
 DEFAULTS = Defaults()
@@ -55,6 +58,22 @@ class TestedDecoder:
         subject = make_subject(self.decoder, target, name=self.name, device=DEFAULTS.device)
         return Battery(subject, Budget(cases=self.cases))
 
+    @cached_property
+    def known(self) -> KnownFailures:
+        """The failures that are expected of it.
+
+        Raises:
+            KnownFailuresError: the file cannot be read as a list of them.
+        """
+        from tree_oracle.run import no_known_failures, read_known
+
+        return read_known(DEFAULTS.known, self.address) if DEFAULTS.known is not None else no_known_failures()
+
+    @property
+    def address(self) -> str:
+        """How a command line and a file of known failures name it."""
+        return self.name or importable_name(self.decoder)
+
 
 @dataclass(eq=False)
 class BoundCheck:
@@ -67,8 +86,9 @@ class BoundCheck:
         """Judge.
 
         Raises:
-            AssertionError: the check failed, is undecided, or the adapter's answer cannot be read.
+            AssertionError: the check failed, is undecided, the adapter's answer cannot be read, or a known failure is none.
             pytest.skip.Exception: it cannot be seen or does not apply.
+            pytest.xfail.Exception: it failed, which is known.
         """
         __tracebackhide__ = True
         import pytest
@@ -76,7 +96,12 @@ class BoundCheck:
         from tree_oracle.report import result_text
         from tree_oracle.run import keep_case
 
-        result = self.tested.battery.run(self.check)
+        result = self.tested.known.mark(self.tested.battery.run(self.check))
+        untrue = self.tested.known.violation(result)
+        if untrue:
+            raise AssertionError(untrue)
+        if result.known is not None:
+            pytest.xfail(f"{result.known.reason} ({result.known.tracker})")
         if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
             pytest.skip(f"{result.status}: {result.reason}")
         if result.status is not Status.PASSED:
@@ -88,7 +113,7 @@ class BoundCheck:
     def _replay_command(self) -> str:
         """How to see a case again: the decoder is named if a command line can name it."""
         target = f" --target {self.tested.target}" if isinstance(self.tested.target, str) else ""
-        return f"tree-oracle replay --decoder {importable_name(self.tested.decoder)}{target}"
+        return f"tree-oracle replay --decoder {self.tested.address}{target}"
 
     def __repr__(self) -> str:
         return f"<{self.check.id} of {self.tested.name or self.tested.decoder!r}>"

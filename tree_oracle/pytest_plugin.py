@@ -1,8 +1,9 @@
-"""The door for pytest. Inert until used: it adds three options and one fixture, and imports nothing of ours before that.
+"""The door for pytest. Inert until used: it adds four options and one fixture, and imports nothing of ours before that.
 
     --tree-decoder MODULE:ATTRIBUTE   the decoder that tests with the fixture ``tree_check`` are parametrised over
     --tree-target SPEC                the target where a test names none
     --tree-device DEVICE              where that target runs
+    --tree-known FILE                 failures that are known: reported as expected, and failed if they are none
 
 A conformance suite that is not written for one decoder asks for the fixture:
 
@@ -12,6 +13,7 @@ A conformance suite that is not written for one decoder asks for the fixture:
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,22 +27,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tree-decoder", metavar="MODULE:ATTRIBUTE", help="decoder for tests with the fixture tree_check")
     group.addoption("--tree-target", metavar="SPEC", help="target where a test names none, such as exact or tiny:qwen3")
     group.addoption("--tree-device", metavar="DEVICE", help="device of that target, such as cpu or cuda:0")
+    group.addoption("--tree-known", metavar="FILE", help="known failures of the decoders, as tree-oracle check --known takes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options on, if there are any."""
-    target, device = config.getoption("--tree-target"), config.getoption("--tree-device")
-    if target is None and device is None:
+    target, device, known = (config.getoption(f"--tree-{name}") for name in ("target", "device", "known"))
+    if target is None and device is None and known is None:
         return
     from tree_oracle.conformance import DEFAULTS
 
     DEFAULTS.target = target
     DEFAULTS.device = device or DEFAULTS.device
+    DEFAULTS.known = Path(known) if known is not None else None
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """One line that names what is under test, only if something is."""
-    shown = {name: config.getoption(f"--tree-{name}") for name in ("decoder", "target", "device")}
+    shown = {name: config.getoption(f"--tree-{name}") for name in ("decoder", "target", "device", "known")}
     given = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
     return f"tree-oracle: {given}" if given else None
 

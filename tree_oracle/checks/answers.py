@@ -19,6 +19,7 @@ from tree_oracle.tree.formats import Shown
 
 # Additive masks hold 0 where a row attends; anything at or below this is a "no". Real masks use -10000, finfo.min or -inf.
 _HIDDEN_BELOW = -1e4
+_LARGEST = int(np.iinfo(np.int64).max)
 
 
 def array(value: Any, what: str) -> np.ndarray:
@@ -48,6 +49,8 @@ def integers(value: Any, what: str, size: int | None = None) -> Int[np.ndarray, 
         raise AdapterError(f"{what} has shape {found.shape}; expected {expected}")
     if found.dtype.kind not in "iu":
         raise AdapterError(f"{what} has dtype {found.dtype}; expected integers")
+    if found.dtype.kind == "u" and found.size and int(found.max()) > _LARGEST:
+        raise AdapterError(f"{what} holds {int(found.max())}; expected integers up to {_LARGEST}")
     return found.astype(np.int64)
 
 

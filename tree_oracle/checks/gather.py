@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
-from tree_oracle.checks.rows import regret
+from tree_oracle.checks.rows import need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
 from tree_oracle.checks.scenes import MARKED, ROUNDS
 from tree_oracle.checks.scores import same_score, true_scores
@@ -72,6 +72,7 @@ def scores_come_from_the_parents_row(view: View) -> Iterator[Finding]:
             if found is not None:
                 yield found
                 return
+    need_power(view.truth)
 
 
 def _wrong_score(view: View, round_: Round, laws: np.ndarray, index: int, node: int, parent: int) -> Finding | None:

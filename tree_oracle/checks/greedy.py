@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
-from tree_oracle.checks.rows import Regret, near_tie, regret
+from tree_oracle.checks.rows import Regret, near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS, TIES
 from tree_oracle.checks.view import View, history, shown, true_rows
@@ -49,6 +49,7 @@ def emits_what_greedy_decoding_emits(view: View) -> Iterator[Finding]:
     Bit-equal maxima are all allowed here (GREEDY-03 judges the tie rule). Real causes of failure: membership in the top k
     instead of the argmax, the best *available* child taken where the argmax has no node, a walk over another tree.
     """
+    near = False
     for index, round_ in enumerate(view.rounds):
         broken = _broken_path(round_)
         if broken is not None:
@@ -61,7 +62,11 @@ def emits_what_greedy_decoding_emits(view: View) -> Iterator[Finding]:
                 node=below,
             )
             return
-        yield from _wrong_tokens(view, round_, index)
+        found = list(_wrong_tokens(view, round_, index))
+        near |= any(finding.status is Status.PASSED for finding in found)
+        yield from found
+    if near:
+        need_power(view.truth)
 
 
 def _wrong_tokens(view: View, round_: Round, index: int) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.due import ending, room
-from tree_oracle.checks.rows import near_tie, regret
+from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View
@@ -41,7 +41,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
     texts = [(*prompt, *judged[:i]) for i in range(len(judged))]
     rows = view.truth.rows(texts) if texts else ()
-    wrong = False
+    wrong = near = False
     for place, (token, row) in enumerate(zip(judged, rows, strict=True)):
         found = regret(token, row, view, texts[place])
         if not found.legal or found.tie:
@@ -49,11 +49,14 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
             yield _wrong(view, place, token, found.best, found.gap)
             break
         if found.near:
+            near = True
             yield near_tie(found, _round_of(view, place), 0)
     if not wrong:
         yield from _wrong_end(view, emitted, due)
         if not _speculated(view):
             raise NothingToJudge(Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft")
+        if near:
+            need_power(view.truth)
 
 
 def _speculated(view: View) -> bool:

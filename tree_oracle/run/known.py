@@ -64,6 +64,11 @@ class KnownFailures:
             return result
         return msgspec.structs.replace(result, known=Known(entry.reason, entry.tracker))
 
+    def violation(self, result: CheckResult) -> str:
+        """One line if there is an entry for this check that is not true of its result; else empty."""
+        what = _violation(result.check, result.status) if result.check in self._entries else ""
+        return what and f"{self.source}: {result.check} {what}"
+
     def violations(self, results: Iterable[CheckResult]) -> tuple[str, ...]:
         """One line for each entry that is not true of these results."""
         statuses = {result.check: result.status for result in results}
