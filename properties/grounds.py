@@ -59,7 +59,9 @@ class Ground:
 
 
 @cache
-def ground(spec: str = "exact", *, cases: int = 0, dtype: str = "float32", attention: str = "sdpa", device: str = "cpu") -> Ground:
+def ground(
+    spec: str = "exact", *, cases: int = 0, dtype: str = "float32", attention: str = "sdpa", device: str = "cpu"
+) -> Ground:
     """The ground of that name: the listed cases, and ``cases`` generated ones for each scene."""
     return Ground(spec, cases, dtype=dtype, attention=attention, device=device)
 

@@ -94,5 +94,8 @@ def test_a_known_failure_is_expected_and_a_stale_entry_fails(pytester: pytest.Py
     result = pytester.runpytest_inprocess(*arguments, *chosen)
     result.assert_outcomes(xfailed=1, failed=1, deselected=len(CHECKS) - 2)
     result.stdout.fnmatch_lines(
-        ["*known.toml: VISIBLE-01 is a known failure, but it passed; take its entry out*", "*positions are being rewritten*"]
+        [
+            "*known.toml: VISIBLE-01 is a known failure, but it passed; take its entry out*",
+            "*positions are being rewritten*",
+        ]
     )

@@ -188,7 +188,9 @@ def close_round(truth: Table) -> Round:
 
 
 @given(POWER, st.sampled_from(["GREEDY-01", "SEQUENCE-01", "GATHER-02"]), st.booleans())
-def test_a_near_tie_or_a_score_is_evidence_with_power_only(power: tuple[float, Status], check: str, wrong: bool) -> None:
+def test_a_near_tie_or_a_score_is_evidence_with_power_only(
+    power: tuple[float, Status], check: str, wrong: bool
+) -> None:
     """Where noise would hide a wrong history, a near tie or a score that agrees is undecided, and a wrong one fails always."""
     wrong_history, agreed = power
     truth = Close(noise_of(wrong_history))

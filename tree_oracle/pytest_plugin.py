@@ -27,7 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tree-decoder", metavar="MODULE:ATTRIBUTE", help="decoder for tests with the fixture tree_check")
     group.addoption("--tree-target", metavar="SPEC", help="target where a test names none, such as exact or tiny:qwen3")
     group.addoption("--tree-device", metavar="DEVICE", help="device of that target, such as cpu or cuda:0")
-    group.addoption("--tree-known", metavar="FILE", help="known failures of the decoders, as tree-oracle check --known takes")
+    group.addoption(
+        "--tree-known", metavar="FILE", help="known failures of the decoders, as tree-oracle check --known takes"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

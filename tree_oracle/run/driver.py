@@ -1,7 +1,8 @@
 """Driving a decoder once per seam and case, however many checks judge the rounds; and asking some questions twice.
 
 A decoder that answers the same question differently has failed. One listed case in two and one generated case in four is
-driven a second time, by the id of the case; on a real model, where a kernel may sum in another order, only decisions are compared.
+driven a second time, by the id of the case; on a real model, where a kernel may sum in another order, only decisions are
+compared.
 """
 
 from __future__ import annotations
