@@ -175,7 +175,8 @@ class Close(Table):
     """A truth that has the token after the last one half a logit below its choice."""
 
     def rows(self, histories: Sequence[Sequence[int]]) -> np.ndarray:
-        return super().rows(histories) + np.stack([7.5 * np.eye(16)[history[-1] + 1] for history in histories])
+        seconds = [7.5 * np.eye(16)[history[-1] + 1] for history in histories]
+        return np.asarray(super().rows(histories) + np.stack(seconds))
 
 
 def close_round(truth: Table) -> Round:
@@ -193,8 +194,9 @@ def test_a_near_tie_or_a_score_is_evidence_with_power_only(
 ) -> None:
     """Where noise would hide a wrong history, a near tie or a score that agrees is undecided, and a wrong one fails always."""
     wrong_history, agreed = power
-    truth = Close(noise_of(wrong_history))
-    right = close_round(truth)
+    table = Close(noise_of(wrong_history))
+    truth: Any = table
+    right = close_round(table)
     far = {"scores": Array.of(np.array([0.0, -9.0]))} if check == "GATHER-02" else {"emitted": (4, 12), "bonus": 12}
     seen = msgspec.structs.replace(right, **far) if wrong else right
     case = Case(prefix=(1, 2, 3), limits=Limits(max_new_tokens=2))
