@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from tree_oracle.record import Report
 
-EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED, EXIT_INTERRUPTED = 2, 3, 4, 130
+EXIT_FAILED, EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
 DECODER = click.option(
     "--decoder",

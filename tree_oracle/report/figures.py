@@ -11,10 +11,11 @@ from __future__ import annotations
 import msgspec
 
 from tree_oracle.record import Report
+from tree_oracle.record.installed import FILES
 from tree_oracle.report.words import by_position
 
 # Of the environment, what has a part in how many tokens are accepted or how they are counted.
-_PLACE = ("device", "dtype", "attention", "machine", "torch", "transformers", "tree-oracle", "tree-oracle files")
+_PLACE = ("device", "dtype", "attention", "machine", "torch", "transformers", "tree-oracle", FILES)
 _MOST = 5  # checks that are named
 
 
