@@ -42,7 +42,7 @@ def test_no_two_boxes_overlap(tree: CandidateTree) -> None:
     for (x, y), (other_x, other_y) in zip(places, places[1:], strict=False):
         assert x + shown.width < other_x or y + HEIGHT < other_y
     for node in shown.nodes:
-        assert 0 < node.x
+        assert node.x > 0
         assert node.x + shown.width < width
         assert HEIGHT / 2 < node.y < height - HEIGHT / 2
         assert node.parent == -1 or shown.by_slot[node.parent].x + shown.width < node.x

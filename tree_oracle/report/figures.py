@@ -65,7 +65,7 @@ def obstacles(before: Report, after: Report) -> tuple[str, ...]:
 
 def _work(before: Report, after: Report) -> list[str]:
     """Checks that did not judge the same number of cases through the same seams."""
-    old, new = ({r.check: (r.cases, r.seams) for r in report.results} for report in (before, after))
+    old, new = ({r.check: (r.cases, r.seams) for r in report.results if r.cases} for report in (before, after))
     found = [check for check in sorted(old.keys() | new.keys()) if old.get(check) != new.get(check)]
     told = [f"work of {check}: {_judged(old.get(check))} before, {_judged(new.get(check))} after" for check in found]
     more = len(told) - _MOST
@@ -73,7 +73,7 @@ def _work(before: Report, after: Report) -> list[str]:
 
 
 def _judged(work: tuple[int, tuple[str, ...]] | None) -> str:
-    return "not run" if work is None else f"{work[0]} cases through {', '.join(work[1]) or 'nothing'}"
+    return "nothing" if work is None else f"{work[0]} cases through {', '.join(work[1]) or 'no seam'}"
 
 
 def _said(value: object) -> str:

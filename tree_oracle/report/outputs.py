@@ -69,8 +69,8 @@ def write_or_say(path: Path, write: Callable[[Path, Document], None], document: 
     """
     try:
         write(path, document)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
+        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def refuse_foreign(path: Path, name: str, marks: tuple[bytes, ...]) -> None:
