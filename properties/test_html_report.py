@@ -25,7 +25,7 @@ OURS = {
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "name", "content", "http-equiv", "class", "id", "aria-label", "role", "scope", "width", "height", "viewbox",
-    "d", "x", "y", "rx",
+    "d", "x", "y", "rx", "tabindex",
 }  # fmt: skip
 
 

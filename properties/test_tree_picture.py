@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_grounds import LEAK, anything
+from report_grounds import CASE, LEAK, anything
 
-from tree_oracle.record import Finding, Status
+from tree_oracle.checks import CHECKS
+from tree_oracle.checks.view import View
+from tree_oracle.record import Array, Finding, Round, Status, Truth
 from tree_oracle.report.drawn import HEIGHT, Picture, picture
 from tree_oracle.strategies import candidate_trees
 from tree_oracle.tree import CandidateTree
@@ -53,10 +58,24 @@ def test_what_is_seen_wrongly_is_marked() -> None:
     extra = picture(LEAK)
     assert extra is not None
     assert {node.slot: node.wrong for node in extra.nodes} == {0: "", 1: "extra", 2: ""}
-    assert extra.words == "A tree of 3 nodes; node 2 fails; it may see nodes 0, 2; it sees wrongly nodes 1"
+    assert extra.words == "A tree of 3 nodes; node 2 fails; it may see nodes 0, 2; seen and must not be: node 1"
     missing = picture(msgspec.structs.replace(LEAK, seen="sees nodes [2]"))
     assert missing is not None
     assert {node.slot: node.wrong for node in missing.nodes} == {0: "missing", 1: "", 2: ""}
+
+
+@pytest.mark.parametrize(("check", "row", "wrong"), [
+    ("VISIBLE-03", [True, True, True], {0: "", 1: "extra", 2: ""}),
+    ("VISIBLE-02", [False, False, True], {0: "missing", 1: "", 2: ""}),
+])  # fmt: skip
+def test_the_words_of_the_checks_are_understood(check: str, row: list[bool], wrong: dict[int, str]) -> None:
+    """What VISIBLE itself says of a wrong mask is read back from its finding."""
+    mask = np.array([[True, False, False], [True, True, False], row])
+    round_ = Round(emitted=(), prefix=(0,), tokens=(0, 0, 1), parents=(-1, 0, 0), visible=Array.of(mask))
+    (finding,) = CHECKS[check].judge(View(CASE, (round_,), cast("Truth", None)))
+    shown = picture(msgspec.structs.replace(finding, drawing=LEAK.drawing))
+    assert shown is not None
+    assert {node.slot: node.wrong for node in shown.nodes} == wrong
 
 
 @pytest.mark.parametrize("seen", ["argmax 3", "sees nodes [0, 1, ... 3 more]", "also sees nodes [1]", ""])

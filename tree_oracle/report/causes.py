@@ -13,6 +13,7 @@ from tree_oracle.record import CheckResult, Finding, Report, Status
 
 NO_SUSPECT = "No suspect shows the same"
 NOT_TRACED = "Not traced to one part"
+_NO_CAUSE = {Status.ERROR: "Answers that cannot be judged", Status.UNDECIDED: "Evidence that decides nothing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Cause:
     @property
     def named(self) -> bool:
         """It is a cause, not the lack of one."""
-        return self.name not in (NO_SUSPECT, NOT_TRACED)
+        return self.name not in (NO_SUSPECT, NOT_TRACED, *_NO_CAUSE.values())
 
 
 def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cause]:
@@ -51,7 +52,7 @@ def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cau
     results = (r for r in report.results if r.status is status and (r.known is not None) is known)
     causes: dict[str, Cause] = {}
     for told in _told(sorted(results, key=lambda result: result.rung)):
-        name = _name(told.finding)
+        name = _name(told)
         causes.setdefault(name, Cause(name)).told.append(told)
     return list(causes.values())
 
@@ -63,7 +64,9 @@ def _told(results: Iterable[CheckResult]) -> Iterable[Told]:
             yield Told(result, finding)
 
 
-def _name(finding: Finding) -> str:
-    if finding.causes:
-        return finding.causes[0]
-    return NO_SUSPECT if finding.diagnosed_on else NOT_TRACED
+def _name(told: Told) -> str:
+    if told.finding.causes:
+        return told.finding.causes[0]
+    if told.finding.diagnosed_on:
+        return NO_SUSPECT
+    return _NO_CAUSE.get(told.result.status, NOT_TRACED)

@@ -65,16 +65,20 @@ class Picture:
         return next((node for node in self.nodes if node.failing), None)
 
     @property
+    def wrong(self) -> list[tuple[str, str]]:
+        """What the failing node sees too much and too little, in the words of the caption."""
+        told = (("extra", "Dashed, seen and must not be"), ("missing", "Dotted, not seen and must be"))
+        found = [(words, [node.slot for node in self.nodes if node.wrong == kind]) for kind, words in told]
+        return [(words, _listed(slots)) for words, slots in found if slots]
+
+    @property
     def words(self) -> str:
         """The picture for somebody who does not see it."""
         said = [f"A tree of {len(self.nodes)} nodes"]
         if self.failing is not None:
             said.append(f"node {self.failing.slot} fails")
             said.append(f"it may see {_listed(node.slot for node in self.nodes if node.allowed)}")
-        for wrong, verb in (("extra", "sees wrongly"), ("missing", "does not see")):
-            slots = [node.slot for node in self.nodes if node.wrong == wrong]
-            said += [f"it {verb} {_listed(slots)}"] if slots else []
-        return "; ".join(said)
+        return "; ".join([*said, *(f"{words.partition(', ')[2]}: {slots}" for words, slots in self.wrong)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +166,5 @@ def _heights(lines: list[_Line]) -> dict[int, float]:
 
 
 def _listed(slots: Iterable[int]) -> str:
-    return "nodes " + ", ".join(map(str, slots))
+    words = [str(slot) for slot in slots]
+    return f"node{'' if len(words) == 1 else 's'} {', '.join(words)}"
