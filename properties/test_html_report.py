@@ -211,6 +211,7 @@ def test_the_headline_says_what_the_exit_code_says(shown: Report, headline: str)
     assert any(text.startswith(f"{headline}: mine:Decoder on exact") for text in page.texts)
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("name", ["failing", "holding"])
 def test_the_whole_page_is_as_it_was(name: str, snapshot: SnapshotAssertion) -> None:
     """The same report gives the same page, character for character."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from report_grounds import FAILING, HOLDING
+from hypothesis import HealthCheck, given, settings
+from report_grounds import FAILING, HOLDING, reports, storable
 
 from tree_oracle.cli import main
-from tree_oracle.record import write_file
+from tree_oracle.record import Report, write_file
 from tree_oracle.report import html_page, junit_xml, markdown_summary
 from tree_oracle.report.outputs import KINDS
 
@@ -76,6 +78,17 @@ def test_what_cannot_be_written_is_named(words: list[str], code: int, message: s
     assert done.exit_code == code
     assert message in done.stderr
     assert isinstance(done.exception, SystemExit)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the folder is only where the command runs
+@given(found=reports(storable))
+def test_a_terminal_is_commanded_by_nobody(tmp_path_factory: pytest.TempPathFactory, found: Report) -> None:
+    """Whatever a saved report holds, printing it sends no control character and nothing that turns the line round."""
+    path = tmp_path_factory.mktemp("saved") / "r.json"
+    write_file(path, found)
+    done = CliRunner().invoke(main, ["report", str(path)])
+    assert done.exit_code == found.exit_code
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.output)
 
 
 def test_saved_reports_are_read_without_torch() -> None:

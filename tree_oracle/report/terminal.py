@@ -1,4 +1,7 @@
-"""A report on a terminal. Colour only where there is a terminal; the text is the same without it."""
+"""A report on a terminal. Colour only where there is a terminal; the text is the same without it.
+
+What a decoder or a file says may hold commands for the terminal, so it is made visible (``report.plain``) before it is printed.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from rich.text import Text
 from tree_oracle.record import CheckResult, Finding, Report, Status
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import verdict
+from tree_oracle.report.plain import visible
 from tree_oracle.report.words import capital, cases_words, cause_words, length_words, truth_words, witness_words
 
 WIDTH_WHEN_PIPED = 120
@@ -37,7 +41,9 @@ def make_console(file: TextIO | None = None, *, width: int | None = None) -> Con
 def print_result(console: Console, result: CheckResult) -> None:
     """One line per check, as soon as it is known."""
     line = Text.assemble(
-        (f"{result.check:<13}", "bold"), (f"{result.status.value:<15}", STYLES[result.status]), _tail(result)
+        (f"{visible(result.check):<13}", "bold"),
+        (f"{result.status.value:<15}", STYLES[result.status]),
+        visible(_tail(result)),
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     console.print(line)
@@ -60,9 +66,9 @@ def print_report(console: Console, report: Report, *, replay: str = "tree-oracle
         _print_finding(console, results, finding, replay)
     console.print()
     for line in _facts(report):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(visible(line), soft_wrap=True, markup=False)
     for violation in report.violations:
-        console.print(Text(f"known     {violation}", style="bold red"), soft_wrap=True)
+        console.print(Text(visible(f"known     {violation}"), style="bold red"), soft_wrap=True)
     style = {0: "bold green", 1: "bold red"}.get(report.exit_code, "bold yellow")
     console.print(Text(f"verdict   {verdict(report)} (exit code {report.exit_code})", style=style))
 
@@ -117,7 +123,7 @@ def _grouped(report: Report) -> list[tuple[list[CheckResult], Finding]]:
 
 def _print_finding(console: Console, results: list[CheckResult], finding: Finding, replay: str) -> None:
     first = results[0]
-    console.print(Text(f"{first.check} {finding.status.value}: {first.law}", style=STYLES[finding.status]))
+    console.print(Text(visible(f"{first.check} {finding.status.value}: {first.law}"), style=STYLES[finding.status]))
     _indented(console, capital(finding.sentence) + ".")
     if finding.expected:
         _field(console, "expected", finding.expected)
@@ -132,7 +138,7 @@ def _print_finding(console: Console, results: list[CheckResult], finding: Findin
     if len(results) > 1:
         _field(console, "also", f"the same is said by {', '.join(result.check for result in results[1:])}")
     if finding.replay:
-        console.print(Text(f"  again     {replay} {first.check}-{finding.replay}"), soft_wrap=True)
+        console.print(Text(visible(f"  again     {replay} {first.check}-{finding.replay}")), soft_wrap=True)
 
 
 def _field(console: Console, name: str, value: str) -> None:
@@ -143,4 +149,4 @@ def _field(console: Console, name: str, value: str) -> None:
 
 
 def _indented(console: Console, text: str, by: int = 2) -> None:
-    console.print(Padding(Text(text), (0, 0, 0, by), expand=False))
+    console.print(Padding(Text(visible(text)), (0, 0, 0, by), expand=False))
