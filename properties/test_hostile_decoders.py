@@ -24,7 +24,7 @@ from grounds import all_of, ground, result_of, sentences, statuses, with_methods
 from tree_oracle import check_decoder
 from tree_oracle.checks import choose
 from tree_oracle.decoder import Parts, ReferenceDecoder
-from tree_oracle.record import AdapterError, Array, DecoderError, Limits, Report, Round, Status, UsageError
+from tree_oracle.record import AdapterError, Array, DecoderError, Limits, Report, Round, Status, UsageError, to_json
 from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.target import Target, load_target
 
@@ -92,6 +92,7 @@ RAISED: dict[str, tuple[BaseException | type[BaseException], str]] = {
     "one of ours": (AdapterError("blame him"), "raised AdapterError: blame him"),
     "one of Hypothesis": (hypothesis.errors.UnsatisfiedAssumption("no"), "raised UnsatisfiedAssumption: no"),
     "no message": (Untold(), "raised Untold: a message that raises RuntimeError"),
+    "half a character": (ValueError("a\ud800"), "raised ValueError: a\\ud800"),
     "a long message": (ValueError("line\n" * 999), "raised ValueError: line line line"),
 }
 
@@ -108,6 +109,7 @@ def test_a_decoder_that_raises_has_failed(method: str, what: str) -> None:
     assert said.startswith(f"{method} {message}")
     assert "\n" not in said
     assert len(said) < 400
+    assert to_json(report)
 
 
 def test_a_session_that_raises_later_has_failed() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tree_oracle.checks import CHECKS
 from tree_oracle.cli import main
-from tree_oracle.record import CheckResult, Finding, Known, Level, Report, Status, write_file
-from tree_oracle.report import junit_xml, write_junit
+from tree_oracle.record import CheckResult, Finding, Known, Level, Report, Status, read_report, write_file
+from tree_oracle.report import html_page, junit_xml, write_junit
 
 anything = st.text(max_size=20)  # control characters and lone surrogates included
 findings = st.builds(
@@ -138,6 +138,7 @@ def test_a_saved_report_is_printed_again(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "small_junit.py").write_text(SMALL_DECODERS, encoding="utf-8")
     command = ["check", "--decoder", "small_junit:Wrong", "--in-process", "--cases", "0"]
     command += ["--check", "GREEDY-03", "--check", "CHAIN-03", "--output", "kept/r.json", "--junit", "kept/a.xml"]
+    command += ["--html", "kept/a.html", "--markdown", "kept/a.md"]
 
     first = CliRunner().invoke(main, command)
     again = CliRunner().invoke(main, ["report", "kept/r.json", "--junit", "b.xml"])
@@ -146,6 +147,9 @@ def test_a_saved_report_is_printed_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert again.stdout == first.stdout
     assert (tmp_path / "b.xml").read_bytes() == (tmp_path / "kept" / "a.xml").read_bytes()
     assert ET.parse(tmp_path / "b.xml").getroot().get("failures") == "1"
+
+    assert (tmp_path / "kept" / "a.html").read_text(encoding="utf-8") == html_page(read_report(Path("kept/r.json")))
+    assert "GREEDY-03 failed" in (tmp_path / "kept" / "a.md").read_text(encoding="utf-8")
 
     as_json = CliRunner().invoke(main, ["report", "kept/r.json", "--json"])
     assert as_json.stdout == (tmp_path / "kept" / "r.json").read_text(encoding="utf-8")

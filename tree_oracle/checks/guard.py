@@ -120,7 +120,9 @@ def _theirs(error: BaseException) -> list[traceback.FrameSummary]:
 def _text(error: BaseException) -> str:
     """The message on one line; an exception may refuse to tell it."""
     try:
-        return " ".join(str(error).split())[:300]
+        return (
+            " ".join(str(error).split())[:300].encode(errors="backslashreplace").decode()
+        )  # JSON has no lone surrogates
     except BaseException as second:
         return f"a message that raises {type(second).__name__}"
 

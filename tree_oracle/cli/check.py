@@ -13,10 +13,10 @@ from tree_oracle.cli.common import (
     EXIT_INTERRUPTED,
     FAULT,
     JSON,
-    JUNIT,
     TARGET,
     caps_of,
     guarded,
+    kept,
     limited,
     listener,
     name_of,
@@ -27,7 +27,6 @@ from tree_oracle.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from tree_oracle.record import Report
     from tree_oracle.run import KnownFailures
 
 _HERE = "."  # --resume without a file
@@ -62,14 +61,16 @@ _HERE = "."  # --resume without a file
     help="Go on with an interrupted run of the same kind.",
 )
 @click.option("--output", metavar="FILE", help="Also save the report, for `tree-oracle report FILE`.")
-@JUNIT
+@kept
 @JSON
 @guarded
 def check(decoder: str | None, fault: str | None, target: str | None, as_json: bool, **options: Any) -> int:
     """Run the checks against a decoder and explain what fails."""
     from tree_oracle.checks import choose
-    from tree_oracle.run import Interrupted, Plan, carry_out, profile_budget
+    from tree_oracle.report.outputs import KINDS, Outputs
+    from tree_oracle.run import Interrupted, Plan, carry_out, profile_budget, save_cases
 
+    outputs = Outputs({kind: options[kind] for kind in KINDS})
     chosen = choose(options["checks"], options["families"])
     plan = Plan(
         decoder=name_of(decoder, fault),
@@ -96,8 +97,9 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
         if stop.report is None:
             return EXIT_INTERRUPTED
         report, interrupted = stop.report, True
-    _save(report, options["output"], options["junit"])
-    show(report, as_json, replay_command(decoder, target))
+    save_cases(report)
+    show(report, as_json, replay_command(decoder, target))  # first: what took long is not lost to a full disk
+    outputs.save(report)
     return EXIT_INTERRUPTED if interrupted else report.exit_code
 
 
@@ -116,15 +118,3 @@ def _known(given: str | None, decoder: str | None, name: str) -> KnownFailures |
     if given is not None:
         return read_known(Path(given), name)
     return read_known(DEFAULT_FILE, name) if decoder is not None and DEFAULT_FILE.exists() else None
-
-
-def _save(report: Report, output: str | None, junit: str | None) -> None:
-    from tree_oracle.record import write_file
-    from tree_oracle.report import write_junit
-    from tree_oracle.run import save_cases
-
-    save_cases(report)
-    if output is not None:
-        write_file(Path(output), report)
-    if junit is not None:
-        write_junit(Path(junit), report)

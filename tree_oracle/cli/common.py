@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from tree_oracle.record import Report
 
-EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED, EXIT_INTERRUPTED = 2, 3, 4, 130
+EXIT_FAILED, EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 
 DECODER = click.option(
     "--decoder",
@@ -26,7 +26,11 @@ TARGET = click.option(
     help="Target model: exact, tiny:NAME such as tiny:qwen3, or dir:PATH. Default: exact, or one that can show the --fault.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-JUNIT = click.option("--junit", metavar="FILE", help="Also write JUnit XML.")
+_JUNIT = click.option("--junit", metavar="FILE", help="Also write JUnit XML.")
+_HTML = click.option(
+    "--html", metavar="FILE", help="Also write one HTML page that explains everything; needs no network."
+)
+_MARKDOWN = click.option("--markdown", metavar="FILE", help="Also write a summary for a pull request.")
 _ISOLATE = click.option(
     "--isolate/--in-process",
     default=None,
@@ -43,6 +47,11 @@ _MEMORY = click.option(
 def limited(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say how a decoder is isolated."""
     return _ISOLATE(_TIMEOUT(_MEMORY(command)))
+
+
+def kept(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that write a report for other readers."""
+    return _JUNIT(_HTML(_MARKDOWN(command)))
 
 
 def guarded(command: Callable[..., int]) -> Callable[..., None]:

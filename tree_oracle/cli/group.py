@@ -6,7 +6,9 @@ import click
 
 from tree_oracle import __version__
 from tree_oracle.cli.catalogue import explain, faults, list_checks
+from tree_oracle.cli.certificate import certificate
 from tree_oracle.cli.check import check
+from tree_oracle.cli.compare import compare
 from tree_oracle.cli.doctor import doctor
 from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
@@ -22,5 +24,5 @@ def main() -> None:
     """
 
 
-for command in (check, replay, report, doctor, list_checks, explain, faults, law, vectors):
+for command in (check, replay, report, compare, certificate, doctor, list_checks, explain, faults, law, vectors):
     main.add_command(command)

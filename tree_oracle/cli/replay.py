@@ -10,10 +10,10 @@ import click
 from tree_oracle.cli.common import (
     DECODER,
     JSON,
-    JUNIT,
     TARGET,
     caps_of,
     guarded,
+    kept,
     limited,
     listener,
     quiet,
@@ -51,22 +51,22 @@ def replay(case: str, decoder: str | None, target: str | None, as_json: bool, **
 
 @click.command()
 @click.argument("file")
-@JUNIT
+@kept
 @JSON
 @guarded
-def report(file: str, junit: str | None, as_json: bool) -> int:
+def report(file: str, as_json: bool, **outputs: str | None) -> int:
     """Print a saved report again. FILE is what `check --output FILE` wrote."""
     from tree_oracle.record import read_report
-    from tree_oracle.report import write_junit
+    from tree_oracle.report.again import replay_command as again
+    from tree_oracle.report.outputs import Outputs
 
+    places = Outputs(outputs)
     found = read_report(Path(file))
-    if junit is not None:
-        write_junit(Path(junit), found)
+    places.save(found)
     if not as_json:
         for result in found.results:
             listener()(result)
-    mine = found.decoder if ":" in found.decoder and not found.decoder.startswith("fault:") else None
-    show(found, as_json, replay_command(mine, None))
+    show(found, as_json, again(found))
     return found.exit_code
 
 

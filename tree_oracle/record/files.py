@@ -13,18 +13,18 @@ from tree_oracle.record.case import CASE_FORMAT, CASE_VERSION, CaseFile
 from tree_oracle.record.errors import FileError
 from tree_oracle.record.report import REPORT_FORMAT, REPORT_VERSION, Report
 
-Document = TypeVar("Document", CaseFile, Report)
+Document = TypeVar("Document", bound=msgspec.Struct)
 
 # A case of 4,096 nodes with rows over a vocabulary of 1,024 in float64 takes 45 MiB in base64; ten times that is an accident.
 MAX_BYTES = 512 * 2**20
 
 
-def to_json(document: CaseFile | Report) -> bytes:
+def to_json(document: msgspec.Struct) -> bytes:
     """Canonical, indented JSON with a final newline: the same document gives the same bytes everywhere."""
     return msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2) + b"\n"
 
 
-def write_file(path: Path, document: CaseFile | Report) -> None:
+def write_file(path: Path, document: msgspec.Struct) -> None:
     """Write the whole document or nothing: a reader never sees half a file, and an old file survives a crash."""
     write_bytes(path, to_json(document))
 
@@ -74,6 +74,15 @@ class _Head(msgspec.Struct):
 
 
 def _read(path: Path, kind: type[Document], name: str, version: int, max_bytes: int) -> Document:
+    return decoded(read_bounded(path, name, max_bytes), path, kind, name, version)
+
+
+def read_bounded(path: Path, name: str, max_bytes: int) -> bytes:
+    """The bytes of a file of the format ``name``.
+
+    Raises:
+        FileError: the file is missing or too large.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
@@ -81,6 +90,15 @@ def _read(path: Path, kind: type[Document], name: str, version: int, max_bytes: 
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > max_bytes:
         raise FileError(f"{path} holds more than {max_bytes} bytes; a {name} file is refused above that")
+    return data
+
+
+def decoded(data: bytes, path: Path, kind: type[Document], name: str, version: int) -> Document:
+    """The document that the bytes of a file hold.
+
+    Raises:
+        FileError: they are not JSON, of another format or version, or miss a field.
+    """
     try:
         head = msgspec.json.decode(data, type=_Head)
         if (head.format, head.version) != (name, version):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tree_oracle.record import Report
+from dataclasses import dataclass
+
+from tree_oracle.record import Level, Report, Status
 
 RUNGS = {
     0: "adapter sane",
@@ -23,7 +25,7 @@ GRADES = {
 
 def rung(number: int | None) -> str:
     """``L2 histories``, or ``none``."""
-    return "none" if number is None else f"L{number} {RUNGS[number]}"
+    return "none" if number is None else f"L{number} {RUNGS.get(number, 'of another release')}"
 
 
 def verdict(report: Report) -> str:
@@ -31,3 +33,44 @@ def verdict(report: Report) -> str:
     held, broken = rung(report.held), report.broken
     end = f"weakest broken: {rung(broken)}" if broken is not None else "nothing broken"
     return f"strongest held: {held}; {end}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rung as a run found it."""
+
+    number: int
+    state: str  # held, broken, error, undecided, above (passed, but a lower rung is not held), unseen or none
+    words: str
+    checks: tuple[str, ...]  # the ``must`` checks behind the words
+
+    @property
+    def name(self) -> str:
+        """``L2 histories``."""
+        return rung(self.number)
+
+
+_AGAINST = (
+    (Status.FAILED, "broken", "broken"),
+    (Status.ERROR, "error", "the adapter is at fault"),
+    (Status.UNDECIDED, "undecided", "undecided"),
+)
+
+
+def steps(report: Report) -> list[Step]:
+    """The rungs from the lowest up, those without a check included; the adapter is examined by the doctor, not here."""
+    return [_step(report, number) for number in sorted(RUNGS.keys() - {0} | {result.rung for result in report.results})]
+
+
+def _step(report: Report, number: int) -> Step:
+    due = [result for result in report.results if result.level is Level.MUST and result.rung == number]
+    for status, state, words in _AGAINST:
+        checks = tuple(result.check for result in due if result.status is status)
+        if checks:
+            return Step(number, state, words, checks)
+    passed = tuple(result.check for result in due if result.status is Status.PASSED)
+    if not passed:
+        return Step(number, "unseen" if due else "none", "not seen" if due else "no check was run", ())
+    if report.held is not None and number <= report.held:
+        return Step(number, "held", "held", passed)
+    return Step(number, "above", "passed, but a lower rung is not held", passed)

@@ -1,4 +1,7 @@
-"""A report on a terminal. Colour only where there is a terminal; the text is the same without it."""
+"""A report on a terminal. Colour only where there is a terminal; the text is the same without it.
+
+What a decoder or a file says may hold commands for the terminal, so it is made visible (``report.plain``) before it is printed.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ from rich.text import Text
 
 from tree_oracle.record import CheckResult, Finding, Report, Status
 from tree_oracle.report.case_line import case_line
-from tree_oracle.report.ladder import GRADES, verdict
+from tree_oracle.report.ladder import verdict
+from tree_oracle.report.plain import visible
+from tree_oracle.report.words import capital, cases_words, cause_words, length_words, truth_words, witness_words
 
 WIDTH_WHEN_PIPED = 120
-_WHOLE_ROUNDS = {"open", "generate"}
 
 STYLES = {
     Status.PASSED: "green",
@@ -37,7 +41,9 @@ def make_console(file: TextIO | None = None, *, width: int | None = None) -> Con
 def print_result(console: Console, result: CheckResult) -> None:
     """One line per check, as soon as it is known."""
     line = Text.assemble(
-        (f"{result.check:<13}", "bold"), (f"{result.status.value:<15}", STYLES[result.status]), _tail(result)
+        (f"{visible(result.check):<13}", "bold"),
+        (f"{result.status.value:<15}", STYLES[result.status]),
+        visible(_tail(result)),
     )
     line.no_wrap, line.overflow = True, "ellipsis"
     console.print(line)
@@ -60,9 +66,9 @@ def print_report(console: Console, report: Report, *, replay: str = "tree-oracle
         _print_finding(console, results, finding, replay)
     console.print()
     for line in _facts(report):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(visible(line), soft_wrap=True, markup=False)
     for violation in report.violations:
-        console.print(Text(f"known     {violation}", style="bold red"), soft_wrap=True)
+        console.print(Text(visible(f"known     {violation}"), style="bold red"), soft_wrap=True)
     style = {0: "bold green", 1: "bold red"}.get(report.exit_code, "bold yellow")
     console.print(Text(f"verdict   {verdict(report)} (exit code {report.exit_code})", style=style))
 
@@ -71,12 +77,11 @@ def _facts(report: Report) -> list[str]:
     counts, known = report.counts, [result.check for result in report.results if result.known is not None]
     lines = [f"checks    {', '.join(f'{counts[status]} {status.value}' for status in Status)}"]
     lines += [f"known     expected to fail: {', '.join(known)}"] if known else []
-    lines.append(f"witness   {_witness(report)}")
+    lines.append(f"witness   {witness_words(report)}")
     lines += [*_lengths(report), *_ledger(report)]
-    lines.append(f"truth     grade {report.grade}: {GRADES[report.grade]}")
+    lines.append(f"truth     {truth_words(report)}")
     if report.digest:
-        fresh = "the same every time" if report.seed is None else f"fresh, again with --seed {report.seed}"
-        lines.append(f"cases     {fresh}, digest {report.digest}")
+        lines.append(f"cases     {cases_words(report)}")
     isolation = report.environment.get("isolation")
     return [*lines, f"isolation {isolation}"] if isolation else lines
 
@@ -91,23 +96,9 @@ def result_text(result: CheckResult, *, replay: str = "tree-oracle replay", widt
     return out.getvalue()
 
 
-def _witness(report: Report) -> str:
-    seen = report.witness
-    if seen.rounds:
-        return f"{seen.rounds} verify rounds, {seen.drafted} drafted, {seen.accepted} accepted tokens"
-    if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
-        return "none: nothing shows that speculation ran"
-    return "not needed: single steps were driven, no rounds"
-
-
 def _lengths(report: Report) -> list[str]:
-    """Acceptance of the decoder's own drafts: the trees that the oracle hands over say nothing about a drafter."""
-    own = report.own
-    if not own.rounds:
-        return []
-    rates = [f"{over}/{under}" for over, under in zip(own.reached, own.proposed, strict=True)]
-    by_position = f"; by position {' '.join(rates)}" if rates else ""
-    return [f"length    {own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{by_position}"]
+    said = length_words(report)
+    return [f"length    {said}"] if said else []
 
 
 def _ledger(report: Report) -> list[str]:
@@ -132,8 +123,8 @@ def _grouped(report: Report) -> list[tuple[list[CheckResult], Finding]]:
 
 def _print_finding(console: Console, results: list[CheckResult], finding: Finding, replay: str) -> None:
     first = results[0]
-    console.print(Text(f"{first.check} {finding.status.value}: {first.law}", style=STYLES[finding.status]))
-    _indented(console, _capital(finding.sentence) + ".")
+    console.print(Text(visible(f"{first.check} {finding.status.value}: {first.law}"), style=STYLES[finding.status]))
+    _indented(console, capital(finding.sentence) + ".")
     if finding.expected:
         _field(console, "expected", finding.expected)
     if finding.seen and finding.seen != finding.sentence:
@@ -143,21 +134,11 @@ def _print_finding(console: Console, results: list[CheckResult], finding: Findin
     for line in finding.drawing.splitlines():
         _indented(console, line, by=4)
     if finding.diagnosed_on:
-        _field(console, "cause", _cause(finding))
+        _field(console, "cause", cause_words(finding))
     if len(results) > 1:
         _field(console, "also", f"the same is said by {', '.join(result.check for result in results[1:])}")
     if finding.replay:
-        console.print(Text(f"  again     {replay} {first.check}-{finding.replay}"), soft_wrap=True)
-
-
-def _cause(finding: Finding) -> str:
-    """What would show the same, and how far it was told apart; nothing is called certain that was not."""
-    tried = f"{len(finding.causes) + len(finding.ruled_out)} suspects, tried on {finding.diagnosed_on} cases"
-    if not finding.causes:
-        return f"unknown: none of {tried}, shows the same"
-    if finding.certain:
-        return f"{finding.causes[0]} (alone of {tried})"
-    return f"not certain, the same is shown by {'; or '.join(finding.causes)} (of {tried})"
+        console.print(Text(visible(f"  again     {replay} {first.check}-{finding.replay}")), soft_wrap=True)
 
 
 def _field(console: Console, name: str, value: str) -> None:
@@ -168,8 +149,4 @@ def _field(console: Console, name: str, value: str) -> None:
 
 
 def _indented(console: Console, text: str, by: int = 2) -> None:
-    console.print(Padding(Text(text), (0, 0, 0, by), expand=False))
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+    console.print(Padding(Text(visible(text)), (0, 0, 0, by), expand=False))

@@ -6,6 +6,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from tree_oracle.record.installed import FILES, package_digest
+
 if TYPE_CHECKING:
     from tree_oracle.target import Target
 
@@ -20,6 +22,7 @@ def environment(target: Target) -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Versions and machine."""
     block = {name: _version(name) for name in _PACKAGES}
+    block[FILES] = package_digest()
     return block | {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
 
 

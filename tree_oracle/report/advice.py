@@ -1,0 +1,116 @@
+"""What to do first, in one or two sentences: the part of a report that is read by somebody in a hurry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_oracle.record import CheckResult, Level, Report, Status
+from tree_oracle.report.again import doctor_command, replay_line
+from tree_oracle.report.causes import Cause, by_cause
+from tree_oracle.report.ladder import rung
+from tree_oracle.report.words import capital
+
+HEADLINES = {
+    0: "Held",
+    1: "Failed",
+    3: "The adapter is at fault",
+    4: "Nothing was decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do, and a command that does it, if there is one."""
+
+    text: str
+    command: str = ""
+
+
+def headline(report: Report) -> str:
+    """The exit code as a word or two."""
+    if report.exit_code == 4 and report.held is not None:
+        return "Not enough was seen"
+    return HEADLINES[report.exit_code]
+
+
+def title(report: Report) -> str:
+    """What stands above the advice."""
+    return "What to do first" if report.exit_code else "What is left to do"
+
+
+def advice(report: Report) -> list[Advice]:
+    """In the order in which it is worth doing."""
+    found = [*_failures(report), *_violations(report), *_errors(report)]
+    if not found and report.exit_code == 4:
+        found = _undecided(report)
+    return found or [_nothing(report)]
+
+
+def _failures(report: Report) -> list[Advice]:
+    causes = by_cause(report, Status.FAILED)
+    if not causes:
+        return []
+    every = [(cause, told) for cause in causes for told in cause.told]
+    due = [pair for pair in every if pair[1].result.level is Level.MUST]
+    first, told = min(due or every, key=lambda pair: pair[1].result.rung)
+    count = len({told.result.check for _, told in every})
+    where = f"on the lowest broken rung ({rung(told.result.rung)})" if due else "a should, which decides nothing"
+    text = f"Start with {told.result.check}, {where}. {_reach(first, count)}"
+    return [Advice(text, replay_line(report, told.result.check, told.finding))]
+
+
+def _reach(cause: Cause, count: int) -> str:
+    share = f"{len(cause.checks)} of {_checks(count).replace(' ', ' failing ')}"
+    if not cause.named:
+        return f"No single part was found that would show the same; {share} stand without a cause."
+    name = cause.name.partition(":")[0]
+    certain = "alone of all suspects shows the same" if cause.certain else "is one of the suspects that show the same"
+    return f"The fault {name} {certain}, in {share}."
+
+
+def _violations(report: Report) -> list[Advice]:
+    if not report.violations:
+        return []
+    return [Advice("The list of known failures is not true: mend what is said of it below.")]
+
+
+def _errors(report: Report) -> list[Advice]:
+    wrong = _due(report, Status.ERROR)
+    if not wrong:
+        return []
+    text = f"{_names(wrong)}: answers of another shape, dtype or convention. Nothing is said against the decoder there."
+    return [Advice(f"{text} Ask the doctor, which names the convention that would fit.", doctor_command(report))]
+
+
+def _undecided(report: Report) -> list[Advice]:
+    found = []
+    if report.ledger.missed:
+        found.append(Advice(f"No round shows: {', '.join(report.ledger.missed)}. See the outcomes below."))
+    undecided = _due(report, Status.UNDECIDED)
+    if undecided:
+        found.append(Advice(f"{_names(undecided)}: the evidence lies within the noise, or fits no single explanation."))
+    if report.required is not None and (report.held is None or report.held < report.required):
+        found.append(Advice(f"{rung(report.required)} was asked for, and {rung(report.held)} is what is held."))
+    return found or [Advice("No must check passed: see which parts the adapter would have to show.")]
+
+
+def _nothing(report: Report) -> Advice:
+    unseen = sum(result.status is Status.NOT_OBSERVABLE for result in report.results)
+    known = sum(result.known is not None for result in report.results)
+    if not unseen and not known:
+        return Advice("Nothing to do: every check that applies was judged.")
+    said = [f"{_checks(known)} failed as expected"] if known else ["nothing failed"]
+    said += [f"{_checks(unseen)} could not be seen, and nothing is said about them"] if unseen else []
+    return Advice(f"{capital('; '.join(said))}.")
+
+
+def _checks(count: int) -> str:
+    return f"{count} {'check' if count == 1 else 'checks'}"
+
+
+def _due(report: Report, status: Status) -> list[CheckResult]:
+    return [r for r in report.results if r.status is status and r.level is Level.MUST and r.known is None]
+
+
+def _names(results: list[CheckResult]) -> str:
+    return ", ".join(result.check for result in results)

@@ -1,0 +1,72 @@
+"""Findings sorted by what would explain them, so that one fault is read once, however many checks it breaks.
+
+Rule: a finding belongs to the first cause that fits it, in the diagnosis's own order; where none fits, or none was looked for,
+that is its heading. Headings stand in the order of the lowest rung on which they show, since faults above usually follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tree_oracle.record import CheckResult, Finding, Report, Status
+
+NO_SUSPECT = "No suspect shows the same"
+NOT_TRACED = "Not traced to one part"
+_NO_CAUSE = {Status.ERROR: "Answers that cannot be judged", Status.UNDECIDED: "Evidence that decides nothing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One finding and the check that it belongs to."""
+
+    result: CheckResult
+    finding: Finding
+
+
+@dataclass(slots=True)
+class Cause:
+    """A heading, and what stands under it."""
+
+    name: str
+    told: list[Told] = field(default_factory=list)
+
+    @property
+    def checks(self) -> list[str]:
+        """The checks that it broke, lowest rung first."""
+        return list(dict.fromkeys(told.result.check for told in self.told))
+
+    @property
+    def certain(self) -> bool:
+        """Every finding tells it apart from all other suspects."""
+        return all(told.finding.certain for told in self.told)
+
+    @property
+    def named(self) -> bool:
+        """It is a cause, not the lack of one."""
+        return self.name not in (NO_SUSPECT, NOT_TRACED, *_NO_CAUSE.values())
+
+
+def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cause]:
+    """The results of one status, known failures or all others, under their causes."""
+    results = (r for r in report.results if r.status is status and (r.known is not None) is known)
+    causes: dict[str, Cause] = {}
+    for told in _told(sorted(results, key=lambda result: result.rung)):
+        name = _name(told)
+        causes.setdefault(name, Cause(name)).told.append(told)
+    return list(causes.values())
+
+
+def _told(results: Iterable[CheckResult]) -> Iterable[Told]:
+    for result in results:
+        bare = Finding(status=result.status, sentence=result.reason or "no explanation was kept")
+        for finding in result.findings or (bare,):
+            yield Told(result, finding)
+
+
+def _name(told: Told) -> str:
+    if told.finding.causes:
+        return told.finding.causes[0]
+    if told.finding.diagnosed_on:
+        return NO_SUSPECT
+    return _NO_CAUSE.get(told.result.status, NOT_TRACED)

@@ -1,0 +1,135 @@
+"""The words of a certificate. Every one follows from the report; where the report does not show a thing, that is said.
+
+Rules: *lossless* is said only if the exit code is 0, the truth is of grade A or B, verify rounds were witnessed, every ``must``
+check of greedy choice and law (rungs 3 and 4) in the whole catalogue passed or found nothing of its kind, and whole texts were
+judged, their tokens (SEQUENCE-01) and their joint law (LAW-04). *Proven* is never said: a report holds cases, and cases are
+held, not proven. One case is judged by several checks, so what is counted is judgements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_oracle.checks import CHECKS
+from tree_oracle.record import CheckResult, Level, Report, Status
+from tree_oracle.record.installed import FILES, package_digest
+from tree_oracle.report.ladder import Step, rung, steps
+
+_LOSSLESS_GRADES = ("A", "B")
+_GREEDY, _LAW = 3, 4
+_WHOLE_TEXTS = ("SEQUENCE-01", "LAW-04")
+
+RATES = (
+    "none: a report does not say how many of its cases were drawn at random, "
+    "so no bound per token or per prompt follows from it"
+)
+NO_POWER = (
+    "no fault was planted through this adapter; that every check can fail is shown on the reference decoder, "
+    "by `tree-oracle faults --prove`"
+)
+
+
+def sentence(report: Report) -> str:
+    """The one sentence that may be quoted."""
+    failed = [result for result in _due(report) if result.status is Status.FAILED]
+    what, asked = f"{report.decoder} on {report.target}", _count(len(report.results), "check")
+    if failed:
+        return f"{what} failed {len(failed)} of {asked}; weakest rung broken: {rung(report.broken)}."
+    if report.held is None:
+        return f"Of {what} nothing may be said: no rung of the ladder is held."
+    passed = [result for result in report.results if result.status is Status.PASSED]
+    judged = _count(sum(result.cases for result in passed), "judgement")
+    end = " Lossless on these cases: greedy choice and law both held." if lossless(report) else ""
+    return (
+        f"{what} held {rung(report.held)} on the cases judged, against truth of grade {report.grade}: "
+        f"{len(passed)} of {asked} passed, in {judged}, and no must check failed.{end}"
+    )
+
+
+def lossless(report: Report) -> bool:
+    """Whether the word may be used."""
+    statuses = {result.check: result.status for result in report.results}
+    asked = [check.id for check in CHECKS.values() if check.rung in (_GREEDY, _LAW) and check.level is Level.MUST]
+    fine = (Status.PASSED, Status.NOT_APPLICABLE)
+    return (
+        report.exit_code == 0
+        and report.grade in _LOSSLESS_GRADES
+        and report.witness.rounds > 0
+        and report.held is not None
+        and report.held >= _LAW
+        and all(statuses.get(check) in fine for check in asked)
+        and all(statuses.get(check) is Status.PASSED for check in _WHOLE_TEXTS)
+    )
+
+
+def may_say(report: Report) -> Iterator[str]:
+    """What follows from the report, weakest first."""
+    for step in steps(report):
+        if step.state == "held":
+            yield f"{step.name} held in {_count(_cases(report, step), 'judgement')}, by {', '.join(step.checks)}"
+        if step.state == "broken":
+            yield f"{step.name} is broken, by {', '.join(step.checks)}"
+    if report.witness.rounds:
+        yield f"speculation ran: {_count(report.witness.rounds, 'verify round')} were witnessed"
+    if lossless(report):
+        yield "lossless, on these cases"
+
+
+def may_not_say(report: Report) -> Iterator[str]:
+    """What must not be read into it."""
+    yield "proven: everything here is held on the cases that were judged, and on no others"
+    if not lossless(report):
+        yield "lossless, exact or equivalent: that needs whole texts and laws to be held, against truth of grade A or B"
+    for step in steps(report):
+        if step.state not in ("held", "broken"):
+            yield f"{step.name}: {step.words}"
+    if not report.witness.rounds:
+        yield "that speculation ran: no verify round was witnessed"
+    if not report.own.rounds:
+        yield "anything about the decoder's own drafts: every tree was handed to it"
+    if report.target == "exact":
+        yield "that it is right with a trained model: the exact model is small and made for tests"
+    yield "that it is right on another target, device, number format, kernel or version than these"
+    yield "anything about speed, or about the quality of a draft"
+
+
+def not_covered(report: Report) -> Iterator[str]:
+    """What is silent, and why."""
+    for result in report.results:
+        if result.status not in (Status.PASSED, Status.FAILED):
+            yield f"{result.check}: {result.status.value}: {result.reason or 'no reason was kept'}"
+    for check in CHECKS:
+        if all(result.check != check for result in report.results):
+            yield f"{check}: not run"
+    for name in report.ledger.missed:
+        yield f"outcome that never came about: {name}"
+    if report.environment.get(FILES) != package_digest():
+        yield "checks of the installation that judged: it is another than the one that made this, whose list of checks this is"
+    yield "which commit and which weights were judged: a report does not say; what is stated of them was not checked"
+
+
+def floor(report: Report) -> str:
+    """What is known of the noise floor."""
+    if report.target == "exact":
+        return "none needed: rows of the exact model are compared bit for bit"
+    return "measured in the run from rows without any tree; its size and its control rows are not kept in the report"
+
+
+CANNOT_SEE = {
+    "A": "what only a trained model, its kernels or its number format bring out",
+    "B": "faults that the independent implementation has as well",
+    "C": "faults that the engine has without speculation too",
+    "D": "faults that the recorded rows have too",
+}
+
+
+def _due(report: Report) -> list[CheckResult]:
+    return [result for result in report.results if result.level is Level.MUST]
+
+
+def _cases(report: Report, step: Step) -> int:
+    return sum(result.cases for result in report.results if result.check in step.checks)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
