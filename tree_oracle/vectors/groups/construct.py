@@ -10,7 +10,7 @@ from tree_oracle.vectors.chance import Chance
 from tree_oracle.vectors.counts import CLEAR, CountDraft, far_apart, laws_of
 from tree_oracle.vectors.drafts import HALVED_TOTAL, PLAIN_TOTAL, drawn, halved_law, plain_law
 from tree_oracle.vectors.groups.kit import Kit
-from tree_oracle.vectors.groups.parameters import CHAINS, PARAMETERS
+from tree_oracle.vectors.groups.parameters import CHAINS, PARAMETERS, comparable
 from tree_oracle.vectors.model import Admitted, Build, Marginal, Markov, Merge, Tree, Value
 from tree_oracle.vectors.policies import policy_of
 from tree_oracle.vectors.shapes import SHAPES, named
@@ -48,12 +48,9 @@ def construct_ties() -> Kit:
     for policy, parameters in PARAMETERS.items():
         chance = Chance("construct-ties", policy)
         for number in range(_CHAIN_TIES if policy in CHAINS else _TIES):
-            # One level where the reference's scores are no sums of halvings: equal products of several factors may round apart.
-            depth = 1 if policy in ("calibrated-treespark", "taps") else chance.between(1, 3)
+            depth = chance.between(1, 3)
             draft = drawn(chance, halved_law, HALVED_TOTAL, 3, depth)
-            chosen = parameters(chance, depth, 4)
-            if policy == "taps":
-                chosen |= {"pool": 100, "branching": 3}  # the whole pool: the reference admits no other than its own
+            chosen = comparable(policy, parameters(chance, depth, 4))
             asked = Build(policy, chosen, draft, chance.below(3))
             found = admitted(asked)
             tree = _built(asked)
