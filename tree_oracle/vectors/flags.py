@@ -64,6 +64,8 @@ FLAGS: Mapping[str, Flag] = MappingProxyType(
         "Unshared": Flag(
             "drafts joined where they have nothing in common", "a branch hangs from another's", "CONSTRUCT"
         ),
+        "OwnChance": Flag("one q for a token of several drafts", "what is emitted has another law", "LAW"),
+        "DrawnTwice": Flag("a second draw of a token dropped", "one trial less, so another law is emitted", "LAW"),
         # the greedy walk
         "NothingAccepted": Flag("a rejected round rolled back wrongly", "one token too many or none", "ROLLBACK"),
         "AllAccepted": Flag("the walk ended at a leaf without its row", "the bonus is lost", "GATHER"),

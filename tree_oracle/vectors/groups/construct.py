@@ -1,4 +1,4 @@
-"""Groups ``construct``, ``construct-ties`` and ``merge``: the trees of every published policy over drafts of integer counts."""
+"""Groups ``construct`` and ``construct-ties``: the trees of every published policy over drafts of integer counts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from tree_oracle.vectors.counts import CLEAR, CountDraft, far_apart, laws_of
 from tree_oracle.vectors.drafts import HALVED_TOTAL, PLAIN_TOTAL, drawn, halved_law, plain_law
 from tree_oracle.vectors.groups.kit import Kit
 from tree_oracle.vectors.groups.parameters import CHAINS, PARAMETERS, comparable
-from tree_oracle.vectors.model import Admitted, Build, Marginal, Markov, Merge, Tree, Value
+from tree_oracle.vectors.model import Admitted, Build, Marginal, Markov, Tree, Value
 from tree_oracle.vectors.policies import policy_of
-from tree_oracle.vectors.shapes import SHAPES, named
 
 _CASES, _TIES, _CHAIN_TIES = 24, 11, 4
 
@@ -57,28 +56,6 @@ def construct_ties() -> Kit:
             assert canonical(tree) in found.trees, f"{policy} does not admit its own tree over {asked}"
             equal = {"EqualScores"} if len(found.trees) > 1 else set()
             kit.add(f"{policy}, equal paths, case {number}", _flags(asked, tree) | equal, asked, found)
-    return kit
-
-
-def merge() -> Kit:
-    """Trees of several drafts below one root."""
-    kit = Kit("merge", "merge", "The tree whose paths are those of all sources together.")
-    chance = Chance("merge")
-    for number in range(70):
-        root, sources = chance.below(4), list[Tree]()
-        for _ in range(chance.between(1, 4)):
-            tree = named(chance, SHAPES[chance.pick(list(SHAPES))](chance, chance.between(1, 7)), 4)
-            sources.append(Tree((root, *tree.tokens[1:]), tree.parents))
-        asked = Merge(tuple(sources))
-        found = answer(asked)
-        assert isinstance(found, Tree)
-        whole = canonical(CandidateTree(found.tokens, found.parents))
-        shared = len(whole) < sum(len(tree.tokens) - 1 for tree in sources)
-        apart = len({path[-1] for path in whole}) < len(whole)
-        flags = {
-            flag for flag, there in (("SharedPath", shared), ("Unshared", not shared), ("EqualTokens", apart)) if there
-        }
-        kit.add(f"{len(sources)} sources, case {number}", flags, asked, Admitted((whole,)))
     return kit
 
 
