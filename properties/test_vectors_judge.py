@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -88,6 +89,25 @@ def all_below_the_root(asked: Any, answer: Answer) -> Answer:
     return {**answer, "parents": [-1] + [0] * (len(answer["parents"]) - 1)}
 
 
+def positions_of_eight_bits(asked: Any, answer: Answer) -> Answer:
+    return {**answer, "positions": [position & 0xFF for position in answer["positions"]]}
+
+
+def tokens_of_sixteen_bits(asked: Any, answer: Answer) -> Answer:
+    wide = {token for tree in asked.trees for token in tree.tokens if token > 0xFFFF}
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(cut(int(key))) if key.isdecimal() else key: cut(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [cut(one) for one in value]
+        if isinstance(value, str):
+            return re.sub(r"\d+", lambda found: str(cut(int(found[0]))), value)
+        return value & 0xFFFF if value in wide else value
+
+    return {"documents": cut(answer["documents"])}
+
+
 def first_drafts_chance(asked: Any, answer: Answer) -> Answer:
     """One q for each merged node, that of its first draw."""
     return {
@@ -113,6 +133,8 @@ MISTAKES: dict[str, tuple[Mistake, str, str, bool]] = {
     "position by slot": (positions_by_slot, "trees", "SiblingBefore", True),
     "causal mask": (causal_over_slots, "trees", "NotAncestor", True),
     "32-bit words": (words_of_32_bits, "encode", "WideWord", True),
+    "8-bit positions": (positions_of_eight_bits, "trees", "LongPrefix", True),
+    "16-bit tokens": (tokens_of_sixteen_bits, "encode", "WideToken", True),
     "end on the last token": (end_tested_on_the_last_token, "stop", "EndInside", True),
     "slots for the path": (slots_for_path, "greedy", "Scattered", True),
     "no bonus": (no_bonus, "greedy", "NothingAccepted", False),

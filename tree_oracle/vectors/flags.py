@@ -31,6 +31,9 @@ FLAGS: Mapping[str, Flag] = MappingProxyType(
         "FirstToken": Flag("a prefix assumed to have cached tokens", "empty prefix columns are read", "PREFIX"),
         "RaggedPrefixes": Flag("one prefix length for the batch", "columns of a neighbour are read", "MASK-LAYOUT"),
         "UnequalTrees": Flag("one tree size for the batch", "padding is taken for nodes", "BATCH"),
+        "WideToken": Flag("a token id kept in sixteen bits", "another token is drafted and judged", "CONSTRUCT"),
+        "LongPrefix": Flag("a position or a length kept in eight bits", "positions begin anew", "POSITION"),
+        "ManyNodes": Flag("a node's index kept in eight bits", "nodes from 256 on are taken for others", "MASK-LAYOUT"),
         # what is malformed
         "OutOfRange": Flag("an index that is used unchecked", "memory of another request is read", "CONSTRUCT"),
         "Orphan": Flag("a node whose parent is missing", "it is judged with another node's row", "CONSTRUCT"),
