@@ -31,6 +31,7 @@ from tree_oracle.construct import (
     build_batch,
     expansion,
 )
+from tree_oracle.construct.scorers import bfloat16
 from tree_oracle.record import DraftData, TreeOracleError, UsageError
 
 HUGE = 10**9
@@ -47,7 +48,11 @@ MAKERS: dict[str, Make] = {
     "taps": lambda budget, depth: Taps(budget=budget, pool=2 * budget, depth=depth),
     "chain": lambda budget, depth: Chain(depth),
     "specinfer": lambda budget, depth: expansion(*[2] * min(depth, 3)),
-    "sequoia": lambda budget, depth: Sequoia((0.5, 0.3), min(budget, 5), depth),
+    "sequoia": lambda budget, depth: Sequoia((0.5, 0.3), min(budget, 5 if depth > 1 else 2), depth),
+    "static ranks": lambda budget, depth: RankTree(
+        tuple(ranks for ranks in ((0,), (1,), (0, 0), (0, 1), (1, 0), (0, 0, 0)) if len(ranks) <= depth)
+    ),
+    "confident chain": lambda budget, depth: Chain(depth, confidence=lambda history: 0.5, threshold=0.5),
 }
 
 # Certain, impossible, equal, tiny and vanishing probabilities, in every precision that a drafter has.
@@ -55,6 +60,17 @@ entries = st.sampled_from([0.0, -0.0, -5e-324, -1e-17, -0.5, -1.0, -745.2, -3.4e
 rows = st.integers(1, 3).flatmap(
     lambda vocab: st.lists(st.lists(entries, min_size=vocab, max_size=vocab), min_size=1, max_size=3)
 )
+
+
+# Scores as a drafter in half precision has them: logarithms of eight bits, most of them equal, and paths that underflow.
+coarse = st.lists(
+    st.lists(st.floats(-90, 0, width=32), min_size=4, max_size=4).map(
+        lambda law: [float(value) for value in bfloat16(np.array(law, dtype=np.float32) / 16) * 16]
+    ),
+    min_size=3,
+    max_size=3,
+)
+equal = st.integers(1, 4).map(lambda vocab: [[-float(np.log(vocab))] * vocab] * 3)
 
 
 class Saying:
@@ -90,7 +106,27 @@ def test_a_draft_with_no_law_below_the_last_level_is_never_asked_for_one(
     assert policy.admits(tree, draft, 0)
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("specinfer", "taps")])
+@pytest.mark.parametrize("name", MAKERS)
+@given(laws=st.one_of(rows, coarse, equal), budget=st.integers(1, 9), scale=st.sampled_from([1.0, 1e3]))
+def test_no_tie_breaks_closure_or_order(name: str, laws: Sequence[Sequence[float]], budget: int, scale: float) -> None:
+    """Certain, equal, coarse, underflowing and impossible tokens: parents come first and score no less, and nothing impossible is there."""
+    draft = MarginalDraft(np.maximum(np.array(laws) * (scale if np.max(np.abs(laws)) < 1e3 else 1.0), -np.inf))
+    policy = MAKERS[name](budget, len(laws))
+    built = policy.build(draft, 0)
+    tree, scores = built.tree, built.scores
+    for node in range(1, len(tree)):
+        parent = int(tree.parents[node])
+        assert parent < node
+        assert scores[node] <= scores[parent]
+        assert draft.laws[tree.depths[node] - 1, tree.tokens[node]] > -np.inf
+    siblings = list(zip(tree.parents.tolist(), tree.tokens.tolist(), strict=True))
+    assert len(set(siblings)) == len(siblings)
+    assert len(tree) - 1 <= policy.budget
+    assert tree.max_depth <= policy.depth
+    assert policy.admits(tree, draft, 0)
+
+
+@pytest.mark.parametrize("name", [name for name in MAKERS if name not in ("specinfer", "taps", "static ranks")])
 def test_bounds_beyond_all_bounds_cost_nothing_where_the_draft_ends(name: str) -> None:
     """A depth of a thousand million over a draft of two levels builds, and admits, what a depth of two does."""
     far, near = MAKERS[name](4, HUGE), MAKERS[name](4, 2)

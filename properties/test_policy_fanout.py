@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import policy_oracle as oracle
@@ -113,12 +114,24 @@ def liking(history: tuple[int, ...], tokens: np.ndarray, law: np.ndarray) -> np.
     return np.array([((weight + 3 * token) % 5) / 4 for token in tokens.tolist()])
 
 
-def select(data: DraftData, policy: Taps, costs: list[Fraction], choose: treespark_oracle.Choose) -> list[Path]:
-    """TAPS by exact fractions: descending reach over cost, with missing ancestors, while there is room."""
+def pools(data: DraftData, policy: Taps) -> Iterator[list[Path]]:
+    """Every closed choice of the most probable prefixes, each in the reference's order, its own pool first."""
     chances = oracle.prefixes(data, 0, policy.depth)
     ranks = {path: oracle.ranks(data, 0, path) for path in chances}
     allowed = [path for path in chances if max(ranks[path]) < policy.branching]
-    pool = sorted(allowed, key=lambda path: (-chances[path], ranks[path]))[: policy.pool]
+    ordered = sorted(allowed, key=lambda path: (-chances[path], ranks[path]))
+    cut = min((chances[path] for path in ordered[: policy.pool]), default=Fraction(0))
+    sure = [path for path in ordered if chances[path] > cut]
+    equal = [path for path in ordered if chances[path] == cut]
+    for some in combinations(equal, min(policy.pool, len(ordered)) - len(sure)):
+        if oracle.is_closed(frozenset([*sure, *some])):
+            yield [*sure, *some]
+
+
+def select(
+    data: DraftData, policy: Taps, costs: list[Fraction], choose: treespark_oracle.Choose, pool: list[Path]
+) -> list[Path]:
+    """TAPS by exact fractions: descending reach over cost, with missing ancestors, while there is room."""
 
     def utility(path: Path) -> Fraction:
         reach = Fraction(1)
@@ -161,7 +174,8 @@ def test_taps_takes_the_best_utilities_with_their_ancestors(
     """Nodes and order are those of a second reading in exact fractions over the whole pool."""
     policy = taps(budget, pool, branching, costs, threshold)
     built = policy.build(TableDraft.of(data), 0)
-    wanted = select(data, policy, list(map(Fraction, costs)), treespark_oracle.by_creation)
+    own = next(pools(data, policy))
+    wanted = select(data, policy, list(map(Fraction, costs)), treespark_oracle.by_creation, own)
     assert oracle.paths_in_order(built.tree) == wanted
     assert policy.admits(built.tree, TableDraft.of(data), 0)
 
@@ -170,10 +184,14 @@ def test_taps_takes_the_best_utilities_with_their_ancestors(
 def test_taps_admits_exactly_what_some_order_of_equals_gives(
     data: DraftData, budget: int, pool: int, costs: list[int], drawn: st.DataObject
 ) -> None:
-    """The decision agrees with taking every way through equal utilities, and refuses near misses."""
+    """The decision agrees with taking every pool and every way through equal utilities, and refuses near misses."""
     policy, draft = taps(budget, pool, 3, costs, 0.1), TableDraft.of(data)
     fractions = list(map(Fraction, costs))
-    listed = set(oracle.every_way(lambda choose: select(data, policy, fractions, choose)))
+
+    def ways(own: list[Path]) -> Iterator[oracle.Paths]:
+        return oracle.every_way(lambda choose: select(data, policy, fractions, choose, own))
+
+    listed = {paths for own in pools(data, policy) for paths in ways(own)}
     assert all(policy.admits(oracle.tree_of(paths), draft, 0) for paths in listed)
     sizes = {len(paths) for paths in listed}
     near = [paths for paths in oracle.closed_sets(data.vocab_size, 2) if len(paths) in sizes]

@@ -132,6 +132,24 @@ def test_every_encoding_and_every_policy_has_vectors() -> None:
         assert {vector.input.policy for vector in load(name).vectors} == POLICIES.keys()
 
 
+def test_a_level_too_many_would_be_seen() -> None:
+    """Each policy that has a bound on its depth meets drafts that go on below it: who drafts one level more builds another tree."""
+    deeper = {
+        vector.input.policy
+        for name in ("construct", "construct-ties")
+        for vector in load(name).vectors
+        for depth in [vector.input.parameters.get("depth", vector.input.parameters.get("block", 0) - 1)]
+        if 0 < depth < levels_of(vector.input.draft)
+    }
+    assert deeper == POLICIES.keys() - {"medusa", "eagle1", "specinfer"}
+
+
+def levels_of(draft: Any) -> int:
+    """How many levels a draft has laws for."""
+    laws = draft.laws
+    return max(len(one.after) for one in laws) + 1 if hasattr(laws[0], "after") else len(laws)
+
+
 def test_the_guide_lists_every_flag() -> None:
     """`docs/vectors.md` has the table of flags as the catalogue has it, in its order."""
     rows = [f"| `{name}` | {f.bug_type} | {f.effect} | {f.fault_class} |" for name, f in FLAGS.items()]

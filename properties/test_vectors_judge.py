@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -88,15 +89,58 @@ def all_below_the_root(asked: Any, answer: Answer) -> Answer:
     return {**answer, "parents": [-1] + [0] * (len(answer["parents"]) - 1)}
 
 
+def positions_of_eight_bits(asked: Any, answer: Answer) -> Answer:
+    return {**answer, "positions": [position & 0xFF for position in answer["positions"]]}
+
+
+def tokens_of_sixteen_bits(asked: Any, answer: Answer) -> Answer:
+    wide = {token for tree in asked.trees for token in tree.tokens if token > 0xFFFF}
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(cut(int(key))) if key.isdecimal() else key: cut(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [cut(one) for one in value]
+        if isinstance(value, str):
+            return re.sub(r"\d+", lambda found: str(cut(int(found[0]))), value)
+        return value & 0xFFFF if value in wide else value
+
+    return {"documents": cut(answer["documents"])}
+
+
+def first_drafts_chance(asked: Any, answer: Answer) -> Answer:
+    """One q for each merged node, that of its first draw."""
+    return {
+        **answer,
+        "draws": [[[child, draft, _first(below, child)] for child, draft, _ in below] for below in answer["draws"]],
+    }
+
+
+def _first(below: Any, child: int) -> Any:
+    return next(count for other, _, count in below if other == child)
+
+
+def each_token_once(asked: Any, answer: Answer) -> Answer:
+    """A draft's second draw of a token forgotten."""
+    kept = [
+        {(child, draft): [child, draft, count] for child, draft, count in reversed(below)} for below in answer["draws"]
+    ]
+    return {**answer, "draws": [list(below.values())[::-1] for below in kept]}
+
+
 # The mistake, the group, the flag, and whether it fails exactly the vectors of that flag or at least these.
 MISTAKES: dict[str, tuple[Mistake, str, str, bool]] = {
     "position by slot": (positions_by_slot, "trees", "SiblingBefore", True),
     "causal mask": (causal_over_slots, "trees", "NotAncestor", True),
     "32-bit words": (words_of_32_bits, "encode", "WideWord", True),
+    "8-bit positions": (positions_of_eight_bits, "trees", "LongPrefix", True),
+    "16-bit tokens": (tokens_of_sixteen_bits, "encode", "WideToken", True),
     "end on the last token": (end_tested_on_the_last_token, "stop", "EndInside", True),
     "slots for the path": (slots_for_path, "greedy", "Scattered", True),
     "no bonus": (no_bonus, "greedy", "NothingAccepted", False),
     "budget counts the root": (one_node_less, "construct", "BudgetCut", False),
+    "one q for all drafts": (first_drafts_chance, "merge-draws", "OwnChance", False),
+    "no second draw": (each_token_once, "merge-draws", "DrawnTwice", True),
     "no levels": (all_below_the_root, "construct", "PublishedSize", False),
 }
 
@@ -173,6 +217,8 @@ TREE = {"tokens": [0, 1], "parents": [-1, 0]}
     ("merge", Reply("x", answer={"tokens": [0], "parents": [0]}), Status.FAILED, "no tree with distinct siblings: self-parent"),
     ("merge", Reply("x", answer={"tokens": [], "parents": []}), Status.FAILED, "no tree with distinct siblings: no root"),
     ("merge", Reply("x", answer={"tokens": [9, 1], "parents": [-1, 0]}), Status.FAILED, "the root holds token 9; expected"),
+    ("merge-draws", Reply("x", answer={"tokens": [9], "parents": [-1], "draws": [[]]}), Status.FAILED, "the root holds token 9; expected"),
+    ("merge-draws", Reply("x", answer={"tokens": [2], "parents": [-1], "draws": []}), Status.FAILED, "are missing and [] are too many"),
     ("greedy", Reply("x", answer={"accepted": [7], "emitted": [7]}), Status.FAILED, "accepted [7] and emitted [7]; expected accepted"),
     ("encode", Reply("x", answer={"documents": []}), Status.FAILED, "documents has 0 entries; expected 1"),
     ("encode", Reply("x", answer={"documents": [{}]}), Status.FAILED, "documents[0] has members []; expected"),
@@ -187,6 +233,22 @@ def test_a_reply_that_is_not_right_is_told_why(name: str, reply: Reply, status: 
     verdict = judge(group.operation, vector, reply)
     assert verdict.status is status, verdict
     assert sentence in verdict.sentence
+
+
+def test_draws_that_belong_to_no_child_are_told() -> None:
+    """Draws of a right tree are refused where a node has none of its own list, or a list names no child of the node."""
+    vector = load("merge-draws").vectors[0]
+    answer = msgspec.to_builtins(right("merge_draws", vector).answer)
+    short = judge("merge_draws", vector, Reply("x", answer={**answer, "draws": answer["draws"][:-1]}))
+    n = len(answer["tokens"])
+    assert short.sentence == f"draws has {n - 1} entries; expected {n}, one for each node"
+    astray = judge("merge_draws", vector, Reply("x", answer={**answer, "draws": [[[0, 0, 1]], *answer["draws"][1:]]}))
+    assert astray.sentence == "draws[0] names node 0; expected children of node 0"
+    assert {short.status, astray.status} == {Status.FAILED}
+    order = judge(
+        "merge_draws", vector, Reply("x", answer={**answer, "draws": [below[::-1] for below in answer["draws"]]})
+    )
+    assert order.sentence.startswith("below the path [] the draws (token, draft, count) are ")
 
 
 def test_truth_values_are_no_numbers() -> None:

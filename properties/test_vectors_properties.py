@@ -11,37 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from vectors_formats import ENCODERS
 from vectors_oracle import agrees
-from vectors_policies import admitted as by_brute_force
 
 from tree_oracle.record import AdapterError, Status
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.formats import FORMATS, holds
 from tree_oracle.vectors import load_all
-from tree_oracle.vectors.admitted import admitted
 from tree_oracle.vectors.answers import answer, outcomes, stopped
 from tree_oracle.vectors.chance import Chance
-from tree_oracle.vectors.drafts import HALVED_TOTAL, drawn, halved_law
-from tree_oracle.vectors.groups.parameters import PARAMETERS
 from tree_oracle.vectors.judge import Reply, judge
-from tree_oracle.vectors.model import Build, Encode, Refused, Stop, Walk, Walked
+from tree_oracle.vectors.model import Encode, Refused, Stop, Walk, Walked
 from tree_oracle.vectors.protocol import read_greeting, read_reply
 from tree_oracle.vectors.shapes import SHAPES, named
 
 seeds = st.integers(0, 2**32)
 ALL = [(group.operation, vector) for group in load_all() for vector in group.vectors]
-
-
-@given(seed=seeds, policy=st.sampled_from(sorted(PARAMETERS)))
-def test_the_admissible_trees_of_any_small_draft_are_those_of_brute_force(seed: int, policy: str) -> None:
-    """For any draft of halvings, where everything ties, the reference and brute force admit the same trees."""
-    chance = Chance("property", seed)
-    depth = 1 if policy in ("calibrated-treespark", "taps") else chance.between(1, 3)
-    parameters = PARAMETERS[policy](chance, depth, 4)
-    if policy == "taps":  # whose own predicate knows no other pool than the reference's
-        parameters |= {"pool": 100, "branching": 3}
-    asked = Build(policy, parameters, drawn(chance, halved_law, HALVED_TOTAL, 3, depth), chance.below(3))
-    plain = json.loads(msgspec.json.encode(asked))
-    assert json.loads(msgspec.json.encode(admitted(asked).trees)) == by_brute_force(plain)
 
 
 @given(seed=seeds, name=st.sampled_from(sorted(FORMATS)), sizes=st.lists(st.integers(1, 40), min_size=1, max_size=3))

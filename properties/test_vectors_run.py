@@ -53,6 +53,8 @@ def test_a_right_program_passes(tmp_path: Path, mode: str) -> None:
     ("dies", [PASS, FAIL, PASS], "the program ended with exit code 3; it last said: out of ideas", 1),
     ("killed", [PASS, FAIL, PASS], "the program was ended by signal 11", 1),
     ("hangs", [PASS, FAIL, PASS], "the program gave no answer within 2 s", 1),
+    ("complains", [PASS, FAIL, PASS], "the program gave no answer within 2 s; it last said: e", 1),
+    ("out of order", [PASS, FAIL, PASS], "the program gave no answer within 2 s", 1),
     ("stubborn", [PASS, FAIL, PASS], "the program gave no answer within 2 s", 1),
     ("flood", [PASS, ERR, NOT], "bytes without an end of line", 3),
     ("other id", [PASS, ERR, NOT], "the program answers 'stop-9999' where 'stop-0010' was asked", 3),
@@ -82,7 +84,7 @@ def test_a_program_that_never_greets_is_in_error(tmp_path: Path) -> None:
     assert report.results[0].sentence == "at its greeting the program gave no answer within 0.3 s"
 
 
-@pytest.mark.parametrize("mode", ["twice", "lines"])
+@pytest.mark.parametrize("mode", ["twice", "early", "lines"])
 def test_a_second_reply_is_no_reply_to_the_next(tmp_path: Path, mode: str) -> None:
     """A program that answers twice, or without end, is in error at the next vector, and is not asked again."""
     report = asked(tmp_path, mode)

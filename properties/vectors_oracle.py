@@ -65,6 +65,24 @@ def _merge(asked: Any) -> Any:
     return {"trees": [sorted(map(list, paths), key=lambda path: (len(path), path))]}
 
 
+def _merge_draws(asked: Any) -> Any:
+    """Every draft's nodes grouped by the path above them, in the order of drafts and slots."""
+    below: dict[tuple[int, ...], list[list[int]]] = {(): []}
+    for number, draft in enumerate(asked["drafts"]):
+        paths = [
+            tuple(draft["tokens"][up] for up in path_to(draft["parents"], node)[1:])
+            for node in range(len(draft["parents"]))
+        ]
+        for path, count in list(zip(paths, draft["counts"], strict=True))[1:]:
+            below.setdefault(path, [])
+            below[path[:-1]].append([path[-1], number, count])
+    return {
+        "nodes": [
+            {"after": list(path), "draws": below[path]} for path in sorted(below, key=lambda one: (len(one), one))
+        ]
+    }
+
+
 def _walks(asked: Any, here: int = 0) -> Iterator[tuple[list[int], list[int]]]:
     tokens, parents = asked["tree"]["tokens"], asked["tree"]["parents"]
     row = asked["rows"][here]
@@ -111,6 +129,7 @@ ORACLES: dict[str, Callable[[Any], Any]] = {
     "construct": lambda asked: {"trees": admitted(asked)},
     "construct-ties": lambda asked: {"trees": admitted(asked)},
     "merge": _merge,
+    "merge-draws": _merge_draws,
     "greedy": _greedy,
     "greedy-ties": _greedy,
     "stop": _stop,

@@ -59,6 +59,10 @@ for number, line in enumerate(sys.stdin):
     elif mode == "lines":
         while True: say(reply(ask) * 1000)
     elif mode == "errors": sys.stderr.write("e" * 3_000_000); say(reply(ask))
+    elif mode == "complains":
+        while True: os.write(2, b"e" * 65536)
+    elif mode == "out of order": ask2 = json.loads(sys.stdin.readline()); say(reply(ask2) + reply(ask))
+    elif mode == "early": say(reply(ask) + reply({"id": "stop-0020"}))
     elif mode == "twice": say(reply(ask) * 2)
     elif mode == "other id": say(reply(ask).replace(ask["id"], "stop-9999"))
     elif mode == "deaf": os.close(0); time.sleep(0.1); say(reply(ask)); time.sleep(60)

@@ -7,7 +7,9 @@ by descending score and the first N of them are N best prefixes of all (Ringel a
 closed whatever the ties, since a child enters after its parent was taken.
 
 The tie rule is open to others. A tree is admissible exactly when its children are proposals, no candidate below a node of it
-scores better than its worst node, and it ends where the policy ends.
+scores better than its worst node, and it ends where the policy ends. Sums of log-probabilities are compared as they are; where
+weights or an end are computed in other ways, the policy says what float64 cannot tell apart, and either way is admitted
+(``tree_oracle.construct.rounding``).
 """
 
 from __future__ import annotations
@@ -33,8 +35,13 @@ Stop: TypeAlias = Callable[[int, float, float], bool]
 
 
 def never(taken: int, mass: float, probability: float) -> bool:
-    """The budget alone ends the tree."""
+    """The budget alone ends the tree; no end is uncertain."""
     return False
+
+
+def exactly(score: float, other: float) -> float:
+    """Scores are told apart by their last bit."""
+    return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,8 @@ class BestFirst:
     branching: int  # children of one node; the budget where the policy sets no limit
     weigh: Weigh = unchanged  # from log-probabilities, descending, to weights of at most 0, descending
     stop: Stop = never
+    unsure: Stop = never  # of the same question: whether rounding might have answered it otherwise
+    slack: Callable[[float, float], float] = exactly  # how far two scores may be apart and still count as equal
 
     def build(self, draft: AnyDraft, root: int) -> Built:
         """The tree in the order in which its nodes were taken.
@@ -61,6 +70,18 @@ class BestFirst:
                 break
             queue.take()
             mass += probability
+        return queue.grown.built()
+
+    def every(self, laws: Laws, root: int) -> Built:
+        """The candidates of all trees that the budget ends: those of ``build``, then all that score as its worst node does.
+
+        Raises:
+            InvalidDraft: a law of the draft is none.
+        """
+        queue = _Queue(self, laws, root)
+        scores = queue.grown.scores
+        while queue.entries and (len(scores) <= self.budget or -queue.entries[0][0] == scores[self.budget]):
+            queue.take()
         return queue.grown.built()
 
     def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
@@ -82,10 +103,17 @@ class BestFirst:
         best = max(lacking, default=-np.inf)
         mass = 0.0
         for count, score in enumerate(taken):
-            if best > score or self.stop(count, mass, exp(score)):
+            if self._better(best, score) or (
+                self.stop(count, mass, exp(score)) and not self.unsure(count, mass, exp(score))
+            ):
                 return False
             mass += exp(score)
-        return not lacking or len(taken) == self.budget or self.stop(len(taken), mass, exp(best))
+        if not lacking or len(taken) == self.budget:
+            return True
+        return self.stop(len(taken), mass, exp(best)) or self.unsure(len(taken), mass, exp(best))
+
+    def _better(self, one: float, other: float) -> bool:
+        return one > other and one - other > self.slack(one, other)
 
 
 @dataclass(frozen=True, slots=True)

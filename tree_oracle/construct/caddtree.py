@@ -4,7 +4,7 @@
 
 Nodes are taken as in DDTree, and the tree ends before a node that would not raise theta: theta(n + 1) <= theta(n). Where C_v
 is convex theta has one hill, so the first stop is at its top. How equal scores are resolved cannot move the end: theta sees
-the values alone.
+the values alone. theta is computed in float64, and where two of them cannot be told apart ``admits`` takes either end.
 
 Budget: the authors' n counts no root, as ours. C_d and C_v are measured on the machine (theirs by convex regression for the
 context length at hand); the default costs only illustrate the shape.
@@ -19,6 +19,7 @@ from tree_oracle.construct.best_first import BestFirst
 from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
+from tree_oracle.construct.rounding import slack
 from tree_oracle.record import DraftLaw, UsageError
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.values import whole_number
@@ -63,10 +64,21 @@ class CaDDTree:
 
     @property
     def _rule(self) -> BestFirst:
-        return BestFirst(self.budget, self.depth, branching=self.budget, stop=self._no_gain)
+        return BestFirst(self.budget, self.depth, branching=self.budget, stop=self._no_gain, unsure=self._as_much)
 
     def _no_gain(self, taken: int, mass: float, probability: float) -> bool:
-        return (1 + mass + probability) / self._cost(taken + 1) <= (1 + mass) / self._cost(taken)
+        return self._theta(taken + 1, mass + probability) <= self._theta(taken, mass)
+
+    def _as_much(self, taken: int, mass: float, probability: float) -> bool:
+        """Whether the two are equal but for the rounding of ``taken + 1`` probabilities, the sums over them and a quotient.
+
+        A probability is off by as much as its logarithm, a sum over the levels of its path: p |log p| is less than 1.
+        """
+        before, after = self._theta(taken, mass), self._theta(taken + 1, mass + probability)
+        return abs(after - before) <= before * slack(taken + min(self.depth, taken) + 2, 1.0, 0.0)
+
+    def _theta(self, nodes: int, mass: float) -> float:
+        return (1 + mass) / self._cost(nodes)
 
     def _cost(self, nodes: int) -> float:
         cost = self.verify_cost(nodes)

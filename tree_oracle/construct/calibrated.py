@@ -5,6 +5,7 @@
 Best first on the product of p along the path (``tree_oracle.construct.best_first``); the tree ends before the first candidate
 below the threshold. A node has at most ``branching`` children, its most probable tokens. For a > 0 the estimate grows with q,
 so siblings keep their order; a token of q = 1 is estimated at 1 and one of q = 0 is never proposed. Ties: as in DDTree.
+Estimates are float64, so ``admits`` takes products and thresholds for equal that float64 cannot tell apart.
 
 This is the tree for greedy targets. For sampled ones the authors draw siblings without replacement and admit them by bounds
 known before the draw; public material says too little of those bounds to build them here.
@@ -16,6 +17,7 @@ Scores are sums of log p, not of log q.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +26,7 @@ from tree_oracle.construct.best_first import BestFirst
 from tree_oracle.construct.laws import AnyDraft, Sight
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
+from tree_oracle.construct.rounding import slack
 from tree_oracle.record import DraftLaw, UsageError
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.values import whole_number
@@ -67,17 +70,34 @@ class CalibratedTreeSpark:
     def estimates(self, edges: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
         """log p of log q, descending."""
         with np.errstate(divide="ignore", over="ignore"):  # a steep slope may take an estimate to 0
-            logits = edges - np.log1p(-np.exp(edges))  # +inf where q is 1
+            logits = edges - np.log(-np.expm1(edges))  # +inf where q is 1; no digit of 1 - q is lost
             found = -np.logaddexp(0.0, -(self.slope * logits + self.offset))
         # Rounding in the logit must not turn siblings around.
         return np.asarray(np.minimum.accumulate(found))
 
     @property
     def _rule(self) -> BestFirst:
-        return BestFirst(self.budget, self.depth, self.branching, self.estimates, self._too_unlikely)
+        return BestFirst(
+            self.budget, self.depth, self.branching, self.estimates, self._too_unlikely, self._at_threshold, self._slack
+        )
 
     def _too_unlikely(self, taken: int, mass: float, probability: float) -> bool:
         return probability < self.threshold
+
+    def _at_threshold(self, taken: int, mass: float, probability: float) -> bool:
+        if not probability or not self.threshold:
+            return False
+        apart = log(probability) - log(self.threshold)
+        return abs(apart) <= self._slack(log(probability), log(self.threshold))
+
+    def _slack(self, score: float, other: float) -> float:
+        """An estimate's logarithm changes no faster than its argument a * logit + b, whose terms are each rounded.
+
+        So it is off by at most 6 units in the last place of 1 + a + |b| + |log p|: two for the logit times a, one for each
+        product and sum, and one for the logarithm.
+        """
+        levels = min(self.depth, self.budget + 1)
+        return slack(levels, 1 + self.slope + abs(self.offset), score, other, ulps=6)
 
 
 PUBLISHED = Published(

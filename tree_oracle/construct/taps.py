@@ -5,9 +5,15 @@
 
 The pool is the N_pool most probable prefixes under the draft, at most K children to a node. Candidates come by descending
 utility; each is taken together with those of its ancestors that are missing. One that no longer fits the budget with its
-ancestors is passed over; the first below the threshold ends the tree. The published tie rule is unknown. Here the shallower
-comes first, then the one that stands earlier in the pool; ``admits`` allows any order of equal utilities, over the pool that
-the reference drafts. Ancestors come along, so the tree is prefix closed whatever the ties.
+ancestors is passed over; the first below the threshold ends the tree. Ancestors come along, so the tree is prefix closed
+whatever the ties. Utilities are compared as logarithms, which do not underflow, and are equal where float64 cannot tell them
+apart (``tree_oracle.construct.rounding``).
+
+The published tie rule is unknown. Here, of equal utilities the shallower comes first, then the one that stands earlier in the
+pool. ``admits`` allows any order of equal utilities and any pool whose cut runs through equal prefixes. Of equal children at
+the cut of K it puts those of the tree first, and then goes by token id. It decides so: a candidate of the pool that the tree
+lacks must not have fitted when it came, with all nodes of the tree before it that are not worth less. For that neither the
+other candidates nor the order among equals matter, so each is judged alone.
 
 Budget: ours, N_max without the root; theirs is not public, and the default sizes only illustrate the rule. Stored as in the
 pool; scores are sums of log P.
@@ -17,23 +23,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, log
 from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from tree_oracle.construct.admissible import Paths, paths_of
+from tree_oracle.construct.admissible import paths_of
 from tree_oracle.construct.best_first import BestFirst
 from tree_oracle.construct.draft import Law
 from tree_oracle.construct.invalid import InvalidDraft
 from tree_oracle.construct.laws import AnyDraft, History, Laws, Sight, histories_of
 from tree_oracle.construct.policy import Built
 from tree_oracle.construct.published import Published
+from tree_oracle.construct.rounding import slack
+from tree_oracle.construct.taps_selection import Preferring, Selection, Valued, by_worth
 from tree_oracle.record import DraftLaw, UsageError
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.values import frozen, whole_number
 
-# From a node's history, its children in the pool and the whole law below it to one chance for each child.
+# From a node's history, its children in the pool and the whole law below it to one chance for each child, which does not
+# depend on what the other children are.
 Scorer: TypeAlias = Callable[[History, Int[np.ndarray, " m"], Law], Float[np.ndarray, " m"]]
 
 
@@ -76,35 +86,44 @@ class Taps:
             InvalidDraft: a law of the draft is none.
             UsageError: the scorer gives no probabilities, or the cost is not above 0.
         """
-        return self._selected(draft, root, favoured=frozenset())
-
-    def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
-        """Whether some order of equal utilities gives this tree.
-
-        If any does, the one that puts the tree's own nodes first does: they fit together, and what did not fit before them
-        does not fit after.
-        """
-        paths = paths_of(tree)
-        if tree.tokens[0] != root or len(paths) != len(tree) - 1:
-            return False
-        return paths_of(self._selected(draft, root, favoured=paths).tree) == paths
-
-    def _selected(self, draft: AnyDraft, root: int, favoured: Paths) -> Built:
-        pool = BestFirst(self.pool, self.depth, self.branching).build(draft, root).tree
-        histories = histories_of(pool)
-        reach = self._reach(pool, histories, Laws(draft))
-        utility = np.exp(reach) / np.array([1.0, *(self._cost(depth) for depth in pool.depths[1:].tolist())])
-        other = np.array([history[1:] not in favoured for history in histories])
-        order = np.lexsort((np.arange(len(pool)), pool.depths, other, -utility))
+        pool = self._valued(self._rule.build(draft, root), Laws(draft))
+        tree = pool.built.tree
+        order = np.lexsort((np.arange(len(tree)), tree.depths, pool.ranks))
         kept = {0}
         for node in order[order > 0].tolist():
-            if utility[node] < self.threshold:
+            if not pool.reaches[node]:
                 break
-            missing = set(pool.path(node)) - kept
+            missing = set(tree.path(node)) - kept
             if len(kept) + len(missing) <= self.budget + 1:
                 kept |= missing
-        tree, slots = pool.keep(kept)
-        return Built(tree, frozen(reach[slots]), pool_size=len(pool) - 1)
+        chosen, slots = tree.keep(kept)
+        return Built(chosen, frozen(pool.reach[slots]), pool_size=len(tree) - 1)
+
+    def admits(self, tree: CandidateTree, draft: AnyDraft, root: int) -> bool:
+        """Whether some pool and some order of equal utilities give this tree."""
+        paths = paths_of(tree)
+        if tree.tokens[0] != root or not len(paths) == len(tree) - 1 <= self.budget:
+            return False
+        laws = Laws(draft)
+        pool = self._rule.every(Preferring(draft, histories_of(tree)[1:]), root)
+        return Selection(self._valued(pool, laws), paths, self.pool, self.budget).holds
+
+    @property
+    def _rule(self) -> BestFirst:
+        return BestFirst(self.pool, self.depth, self.branching)
+
+    def _valued(self, pool: Built, laws: Laws) -> Valued:
+        """What the scorer makes of the pool. Chances are right to one unit in the last place; the cost is one term more."""
+        tree = pool.tree
+        reach = self._reach(tree, histories_of(tree), laws)
+        costs = np.array([0.0, *(log(self._cost(depth)) for depth in range(1, tree.max_depth + 1))])
+        levels, size = tree.max_depth + 1, 1 + float(np.abs(costs).max())
+        worth = reach - costs[tree.depths]
+        ranks = by_worth(worth, lambda one, other: slack(levels, size, one, other))
+        if not self.threshold:
+            return Valued(pool, reach, ranks, reaches=worth <= inf, may_fall_short=worth > inf)
+        over, near = worth - log(self.threshold), slack(levels, size, log(self.threshold))
+        return Valued(pool, reach, ranks, reaches=over >= -near, may_fall_short=over <= near)
 
     def _reach(self, pool: CandidateTree, histories: list[History], laws: Laws) -> Float[np.ndarray, " n"]:
         """Log reach of each node."""

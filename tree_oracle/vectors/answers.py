@@ -17,6 +17,7 @@ from tree_oracle.tree.formats import find_format
 from tree_oracle.tree.layout import lay_out
 from tree_oracle.tree.merge import merge
 from tree_oracle.vectors.counts import CountDraft
+from tree_oracle.vectors.joined import joined
 from tree_oracle.vectors.model import (
     AnyInput,
     Bounds,
@@ -25,9 +26,11 @@ from tree_oracle.vectors.model import (
     Decoded,
     Encode,
     Encoded,
+    Joined,
     Laid,
     LayOut,
     Merge,
+    MergeDraws,
     Outcome,
     Path,
     Stop,
@@ -40,7 +43,7 @@ from tree_oracle.vectors.policies import policy_of
 from tree_oracle.verify import walk
 
 Cut: TypeAlias = Literal["cap", "context"]
-Answer: TypeAlias = Laid | Encoded | Decoded | Tree | Outcome | Stopped
+Answer: TypeAlias = Laid | Encoded | Decoded | Tree | Joined | Outcome | Stopped
 
 # What a program under test has to say to each operation.
 ANSWERS: dict[str, type[Answer]] = {
@@ -49,6 +52,7 @@ ANSWERS: dict[str, type[Answer]] = {
     "decode": Decoded,
     "build": Tree,
     "merge": Tree,
+    "merge_draws": Joined,
     "walk": Outcome,
     "stop": Stopped,
 }
@@ -74,6 +78,8 @@ def answer(asked: AnyInput) -> Answer:
             return tree_of(policy.build(CountDraft(asked.draft), asked.root).tree)
         case Merge():
             return tree_of(merge([CandidateTree(tree.tokens, tree.parents) for tree in asked.trees]).tree)
+        case MergeDraws():
+            return joined(asked)
         case Walk():
             return outcome(asked)
         case Stop():

@@ -31,6 +31,9 @@ FLAGS: Mapping[str, Flag] = MappingProxyType(
         "FirstToken": Flag("a prefix assumed to have cached tokens", "empty prefix columns are read", "PREFIX"),
         "RaggedPrefixes": Flag("one prefix length for the batch", "columns of a neighbour are read", "MASK-LAYOUT"),
         "UnequalTrees": Flag("one tree size for the batch", "padding is taken for nodes", "BATCH"),
+        "WideToken": Flag("a token id kept in sixteen bits", "another token is drafted and judged", "CONSTRUCT"),
+        "LongPrefix": Flag("a position or a length kept in eight bits", "positions begin anew", "POSITION"),
+        "ManyNodes": Flag("a node's index kept in eight bits", "nodes from 256 on are taken for others", "MASK-LAYOUT"),
         # what is malformed
         "OutOfRange": Flag("an index that is used unchecked", "memory of another request is read", "CONSTRUCT"),
         "Orphan": Flag("a node whose parent is missing", "it is judged with another node's row", "CONSTRUCT"),
@@ -64,6 +67,8 @@ FLAGS: Mapping[str, Flag] = MappingProxyType(
         "Unshared": Flag(
             "drafts joined where they have nothing in common", "a branch hangs from another's", "CONSTRUCT"
         ),
+        "OwnChance": Flag("one q for a token of several drafts", "what is emitted has another law", "LAW"),
+        "DrawnTwice": Flag("a second draw of a token dropped", "one trial less, so another law is emitted", "LAW"),
         # the greedy walk
         "NothingAccepted": Flag("a rejected round rolled back wrongly", "one token too many or none", "ROLLBACK"),
         "AllAccepted": Flag("the walk ended at a leaf without its row", "the bonus is lost", "GATHER"),

@@ -15,16 +15,19 @@ import msgspec
 from tree_oracle.record import Status
 from tree_oracle.tree import CandidateTree, InvalidTree
 from tree_oracle.vectors.answers import ANSWERS, Answer, canonical
+from tree_oracle.vectors.joined import tried
 from tree_oracle.vectors.model import (
     Admitted,
     AnyVector,
     Build,
     Decoded,
     Encoded,
+    Joined,
     Outcome,
     Place,
     Refused,
     Tree,
+    Tried,
     Walked,
 )
 
@@ -84,6 +87,8 @@ def _judged(vector: AnyVector, answer: Answer) -> Verdict:
     match vector.expected, answer:
         case Admitted(trees), Tree():
             return _tree(trees, vector.input, answer)
+        case Tried() as expected, Joined():
+            return _draws(expected, vector.input, answer)
         case Walked(outcomes), Outcome():
             wanted = " or ".join(_said(one) for one in outcomes)
             return _PASSED if answer in outcomes else _wrong(f"{_said(answer)}; expected {wanted}")
@@ -96,20 +101,44 @@ def _judged(vector: AnyVector, answer: Answer) -> Verdict:
 
 
 def _tree(trees: tuple[Any, ...], asked: Any, answer: Tree) -> Verdict:
-    root = asked.root if isinstance(asked, Build) else asked.trees[0].tokens[0]
-    try:
-        tree = CandidateTree(answer.tokens, answer.parents, distinct_siblings=True)
-    except InvalidTree as error:
-        return _wrong(f"the answer is no tree with distinct siblings: {error}")
-    if answer.tokens[0] != root:
-        return _wrong(f"the root holds token {answer.tokens[0]}; expected {root}")
-    found = canonical(tree)
+    tree = _answered(answer, asked.root if isinstance(asked, Build) else asked.trees[0].tokens[0])
+    if isinstance(tree, Verdict):
+        return tree
+    return _paths(trees, canonical(tree))
+
+
+def _paths(trees: tuple[Any, ...], found: Any) -> Verdict:
     if found in trees:
         return _PASSED
     missing = sorted(set(trees[0]) - set(found))
     more = sorted(set(found) - set(trees[0]))
     which = "the only right tree" if len(trees) == 1 else f"the first of {len(trees)} right trees"
     return _wrong(f"against {which}, the paths {_short(missing)} are missing and {_short(more)} are too many")
+
+
+def _draws(expected: Tried, asked: Any, answer: Joined) -> Verdict:
+    tree = _answered(answer, asked.drafts[0].tokens[0])
+    if isinstance(tree, Verdict):
+        return tree
+    paths = tuple(one.after for one in expected.nodes[1:])
+    if canonical(tree) != paths:
+        return _paths((paths,), canonical(tree))
+    found = tried(answer, tree)
+    if isinstance(found, str):
+        return _wrong(found)
+    for wanted, seen in zip(expected.nodes, found.nodes, strict=True):
+        if wanted != seen:
+            both = f"{_short(list(seen.draws))}; expected {_short(list(wanted.draws))}"
+            return _wrong(f"below the path {list(wanted.after)} the draws (token, draft, count) are {both}")
+    return _PASSED
+
+
+def _answered(answer: Tree | Joined, root: int) -> CandidateTree | Verdict:
+    try:
+        tree = CandidateTree(answer.tokens, answer.parents, distinct_siblings=True)
+    except InvalidTree as error:
+        return _wrong(f"the answer is no tree with distinct siblings: {error}")
+    return tree if answer.tokens[0] == root else _wrong(f"the root holds token {answer.tokens[0]}; expected {root}")
 
 
 def _compared(expected: Any, seen: Any, at: str) -> Verdict:

@@ -128,6 +128,42 @@ class Merge(_Strict, frozen=True):
     trees: tuple[Tree, ...]
 
 
+class Proposed(_Strict, frozen=True):
+    """A tree and, for each node but the root, the chance out of ``total`` that its own draft drew it with."""
+
+    tokens: tuple[int, ...]
+    parents: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+class MergeDraws(_Strict, frozen=True):
+    """Operation ``merge_draws``: the merged tree, and below each node every draw of every draft. Siblings may be equal."""
+
+    total: int
+    drafts: tuple[Proposed, ...]
+
+
+class Below(_Strict, frozen=True):
+    """The draws below a node in the order in which they are tried: token, draft, and that draft's count for it."""
+
+    after: Path
+    draws: tuple[tuple[int, int, int], ...]
+
+
+class Tried(_Strict, frozen=True):
+    """Every node of the merged tree, shorter paths first."""
+
+    nodes: tuple[Below, ...]
+
+
+class Joined(_Strict, frozen=True):
+    """The answer: by node of the merged tree the draws below it, each as child, draft and count."""
+
+    tokens: tuple[int, ...]
+    parents: tuple[int, ...]
+    draws: tuple[tuple[tuple[int, int, int], ...], ...]
+
+
 class Admitted(_Strict, frozen=True):
     """Each of these trees is right, and no other: a tree is its set of paths, shorter ones first."""
 
@@ -213,8 +249,8 @@ class Group(_Strict, Generic[Input, Expected], frozen=True):
     vectors: tuple[Vector[Input, Expected], ...]
 
 
-AnyInput: TypeAlias = LayOut | Encode | Decode | Build | Merge | Walk | Stop
-AnyExpected: TypeAlias = Laid | Encoded | Decoded | Refused | Admitted | Walked | Stopped
+AnyInput: TypeAlias = LayOut | Encode | Decode | Build | Merge | MergeDraws | Walk | Stop
+AnyExpected: TypeAlias = Laid | Encoded | Decoded | Refused | Admitted | Tried | Walked | Stopped
 AnyVector: TypeAlias = Vector[Any, Any]
 AnyGroup: TypeAlias = Group[Any, Any]
 
@@ -228,6 +264,7 @@ GROUPS: dict[str, Any] = {
     "construct": Group[Build, Admitted],
     "construct-ties": Group[Build, Admitted],
     "merge": Group[Merge, Admitted],
+    "merge-draws": Group[MergeDraws, Tried],
     "greedy": Group[Walk, Walked],
     "greedy-ties": Group[Walk, Walked],
     "stop": Group[Stop, Stopped],

@@ -16,7 +16,19 @@ from tree_oracle.tree import InvalidTree
 from tree_oracle.tree.formats import InvalidEncoding
 from tree_oracle.vectors.answers import answer
 from tree_oracle.vectors.judge import Reply
-from tree_oracle.vectors.model import FORMAT, VERSION, Build, Decode, Encode, LayOut, Merge, Place, Stop, Walk
+from tree_oracle.vectors.model import (
+    FORMAT,
+    VERSION,
+    Build,
+    Decode,
+    Encode,
+    LayOut,
+    Merge,
+    MergeDraws,
+    Place,
+    Stop,
+    Walk,
+)
 
 INPUTS: dict[str, Any] = {
     "lay_out": LayOut,
@@ -24,6 +36,7 @@ INPUTS: dict[str, Any] = {
     "decode": Decode,
     "build": Build,
     "merge": Merge,
+    "merge_draws": MergeDraws,
     "walk": Walk,
     "stop": Stop,
 }

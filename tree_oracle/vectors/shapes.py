@@ -9,6 +9,7 @@ from tree_oracle.vectors.chance import Chance
 from tree_oracle.vectors.model import Tree
 
 Parents = tuple[int, ...]
+LONG_PREFIX = 300  # tokens, more than eight bits count
 
 
 def every(n: int) -> Iterator[Parents]:
@@ -75,6 +76,11 @@ def named(chance: Chance, parents: Sequence[int], vocab: int = 8) -> Tree:
     return Tree(tuple(tokens), tuple(parents))
 
 
+def far_tokens(tree: Tree) -> Tree:
+    """The same tree with tokens near the end of a vocabulary of 151,936."""
+    return Tree(tuple(151_800 + token for token in tree.tokens), tree.parents)
+
+
 def depths_of(parents: Sequence[int]) -> list[int]:
     """The depth of each node."""
     depths: list[int] = []
@@ -97,5 +103,7 @@ def traits(tree: Tree) -> set[str]:
         "LevelsMixed": depths != sorted(depths),
         "ByteBoundary": n in (8, 9),
         "WordBoundary": n in (31, 32, 33, 64, 65),
+        "WideToken": max(tree.tokens) > 2**16,
+        "ManyNodes": n > 256,
     }
     return {flag for flag, there in found.items() if there}

@@ -1,6 +1,8 @@
-"""Groups ``construct``, ``construct-ties`` and ``merge``: the trees of every published policy over drafts of integer counts."""
+"""Groups ``construct`` and ``construct-ties``: the trees of every published policy over drafts of integer counts."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from tree_oracle.construct import EAGLE_25, MEDUSA_63, DDTree, Eagle2, TreeSpark
 from tree_oracle.tree import CandidateTree
@@ -10,36 +12,64 @@ from tree_oracle.vectors.chance import Chance
 from tree_oracle.vectors.counts import CLEAR, CountDraft, far_apart, laws_of
 from tree_oracle.vectors.drafts import HALVED_TOTAL, PLAIN_TOTAL, drawn, halved_law, plain_law
 from tree_oracle.vectors.groups.kit import Kit
-from tree_oracle.vectors.groups.parameters import CHAINS, PARAMETERS
-from tree_oracle.vectors.model import Admitted, Build, Marginal, Markov, Merge, Tree, Value
+from tree_oracle.vectors.groups.parameters import CHAINS, PARAMETERS, comparable
+from tree_oracle.vectors.model import Admitted, Build, Marginal, Markov, Tree, Value
 from tree_oracle.vectors.policies import policy_of
-from tree_oracle.vectors.shapes import SHAPES, named
 
-_CASES, _TIES, _CHAIN_TIES = 24, 11, 4
+_CASES, _TIES, _CHAIN_TIES, _DECISIVE = 24, 11, 4, 6
+# A bound of the policy that drawn cases seldom hang on, and what it is where it does not matter.
+_OTHERWISE: dict[str, dict[str, Value]] = {
+    "treespark": {"frontier": 99},
+    "opt-tree": {"threshold": (0, 1)},
+    "taps": {"costs": (1, 1, 1)},
+}
 
 
 def construct() -> Kit:
     """Drafts in which no two paths are equally probable: one tree is right, or one for each of Sequoia's best shapes."""
     kit = Kit("construct", "build", "A policy's tree over a draft. All paths have distinct probabilities.")
-    for policy, parameters in PARAMETERS.items():
+    for policy in PARAMETERS:
         chance = Chance("construct", policy)
         for number in range(_CASES):
             vocab, depth = chance.between(3, 5), chance.between(1, 3)
-            asked = Build(
-                policy,
-                parameters(chance, depth, 9),
-                drawn(chance, plain_law, PLAIN_TOTAL, vocab, depth),
-                chance.below(vocab),
-            )
-            if far_apart(asked.draft, asked.root, depth):
-                draft = CountDraft(asked.draft)
-                found = sorted(canonical(rule.build(draft, asked.root).tree) for rule in rules_of(asked))
-                kit.add(f"{policy}, case {number}", _flags(asked, _built(asked)), asked, Admitted(tuple(found)))
+            asked = _drawn_apart(chance, policy, vocab, depth)
+            if asked is not None:
+                _add(kit, f"{policy}, case {number}", asked)
+    for policy, other in _OTHERWISE.items():
+        for number, asked in enumerate(_decisive(policy, other)):
+            _add(kit, f"{policy}, decided by {' and '.join(other)}, case {number}", asked)
     for asked in _published():
         tree = _built(asked)
         flags = {*_flags(asked, tree), "PublishedSize"}
         kit.add(f"{asked.policy} at its published size", flags, asked, Admitted((canonical(tree),)))
     return kit
+
+
+def _add(kit: Kit, comment: str, asked: Build) -> None:
+    draft = CountDraft(asked.draft)
+    found = sorted(canonical(rule.build(draft, asked.root).tree) for rule in rules_of(asked))
+    kit.add(comment, _flags(asked, _built(asked)), asked, Admitted(tuple(found)))
+
+
+def _drawn_apart(chance: Chance, policy: str, vocab: int, depth: int) -> Build | None:
+    """A case whose draft may go on below the policy's last level; None if two paths of it are too near to each other."""
+    levels = min(depth + chance.below(2), 3)
+    parameters = PARAMETERS[policy](chance, depth, 9)
+    asked = Build(policy, parameters, drawn(chance, plain_law, PLAIN_TOTAL, vocab, levels), chance.below(vocab))
+    return asked if far_apart(asked.draft, asked.root, levels) else None
+
+
+def _decisive(policy: str, other: dict[str, Value]) -> Iterator[Build]:
+    """Cases in which these parameters would give another tree, so that a program which overlooks theirs is found."""
+    chance, seen = Chance("construct", "decisive", policy), 0
+    while seen < _DECISIVE:
+        asked = _drawn_apart(chance, policy, chance.between(3, 5), 3)
+        if asked is None:
+            continue
+        overlooked = Build(policy, asked.parameters | other, asked.draft, asked.root)
+        if canonical(_built(asked)) != canonical(_built(overlooked)):
+            seen += 1
+            yield asked
 
 
 def construct_ties() -> Kit:
@@ -48,40 +78,15 @@ def construct_ties() -> Kit:
     for policy, parameters in PARAMETERS.items():
         chance = Chance("construct-ties", policy)
         for number in range(_CHAIN_TIES if policy in CHAINS else _TIES):
-            # One level where the reference's scores are no sums of halvings: equal products of several factors may round apart.
-            depth = 1 if policy in ("calibrated-treespark", "taps") else chance.between(1, 3)
-            draft = drawn(chance, halved_law, HALVED_TOTAL, 3, depth)
-            chosen = parameters(chance, depth, 4)
-            if policy == "taps":
-                chosen |= {"pool": 100, "branching": 3}  # the whole pool: the reference admits no other than its own
+            depth = chance.between(1, 3)
+            draft = drawn(chance, halved_law, HALVED_TOTAL, 3, min(depth + chance.below(2), 3))
+            chosen = comparable(policy, parameters(chance, depth, 4))
             asked = Build(policy, chosen, draft, chance.below(3))
             found = admitted(asked)
             tree = _built(asked)
             assert canonical(tree) in found.trees, f"{policy} does not admit its own tree over {asked}"
             equal = {"EqualScores"} if len(found.trees) > 1 else set()
             kit.add(f"{policy}, equal paths, case {number}", _flags(asked, tree) | equal, asked, found)
-    return kit
-
-
-def merge() -> Kit:
-    """Trees of several drafts below one root."""
-    kit = Kit("merge", "merge", "The tree whose paths are those of all sources together.")
-    chance = Chance("merge")
-    for number in range(70):
-        root, sources = chance.below(4), list[Tree]()
-        for _ in range(chance.between(1, 4)):
-            tree = named(chance, SHAPES[chance.pick(list(SHAPES))](chance, chance.between(1, 7)), 4)
-            sources.append(Tree((root, *tree.tokens[1:]), tree.parents))
-        asked = Merge(tuple(sources))
-        found = answer(asked)
-        assert isinstance(found, Tree)
-        whole = canonical(CandidateTree(found.tokens, found.parents))
-        shared = len(whole) < sum(len(tree.tokens) - 1 for tree in sources)
-        apart = len({path[-1] for path in whole}) < len(whole)
-        flags = {
-            flag for flag, there in (("SharedPath", shared), ("Unshared", not shared), ("EqualTokens", apart)) if there
-        }
-        kit.add(f"{len(sources)} sources, case {number}", flags, asked, Admitted((whole,)))
     return kit
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.formats import FORMATS, Format, holds
 from tree_oracle.vectors.answers import answer
 from tree_oracle.vectors.chance import Chance
 from tree_oracle.vectors.groups.kit import Kit
 from tree_oracle.vectors.model import Decode, Decoded, Encode, Encoded, Tree
-from tree_oracle.vectors.shapes import SHAPES, named, traits
+from tree_oracle.vectors.shapes import LONG_PREFIX, SHAPES, far_tokens, named, traits
 
 Batch = tuple[str, list[Tree]]
+_LARGE = 257  # nodes, where an index of eight bits wraps
+_MOST_BYTES = 16_000  # of a document of that many; masks have n bits a node and are left out
 
 _BOUNDARIES = (31, 32, 33, 64, 65)
 _SMALL = (1, 2, 3, 4, 5, 7, 8, 9)
@@ -28,6 +32,11 @@ def encode() -> Kit:
             encoded = answer(asked)
             assert isinstance(encoded, Encoded)
             kit.add(f"{encoding.name}: {comment}", _flags(encoding, asked), asked, encoded)
+        for comment, asked in _large(chance, encoding):
+            encoded = answer(asked)
+            assert isinstance(encoded, Encoded)
+            if len(msgspec.json.encode(encoded)) < _MOST_BYTES:
+                kit.add(f"{encoding.name}: {comment}", _flags(encoding, asked), asked, encoded)
     return kit
 
 
@@ -56,6 +65,15 @@ def _batches(chance: Chance, encoding: Format, small: tuple[int, ...], boundarie
         yield "three requests of unequal trees", [_tree(chance, encoding, n)[1] for n in (5, 1, 8)]
 
 
+def _large(chance: Chance, encoding: Format) -> Iterator[tuple[str, Encode]]:
+    """Numbers that eight and sixteen bits do not hold: tokens, positions, nodes."""
+    wide = far_tokens(_tree(chance, encoding, 6)[1])
+    yield "tokens past sixteen bits, a prefix past eight", Encode(encoding.name, (wide,), (LONG_PREFIX,))
+    if encoding.demands.most_nodes is None:
+        chain = named(chance, SHAPES["chain"](chance, _LARGE))
+        yield f"{_LARGE} nodes", Encode(encoding.name, (chain,), (chance.between(1, 6),))
+
+
 def _tree(chance: Chance, encoding: Format, n: int) -> tuple[str, Tree]:
     """A tree that the encoding can hold; level order always can be."""
     for _ in range(20):
@@ -73,6 +91,7 @@ def _asked(chance: Chance, encoding: Format, batch: list[Tree]) -> Encode:
 def _flags(encoding: Format, asked: Encode) -> set[str]:
     found = set[str]().union(*map(traits, asked.trees))
     sizes = [(len(tree.tokens), length - 1) for tree, length in zip(asked.trees, asked.prefix_lens, strict=True)]
+    found |= {"LongPrefix"} if any(cached >= LONG_PREFIX - 1 for _, cached in sizes) else set()
     found |= {"FirstToken"} if any(cached == 0 for _, cached in sizes) else set()
     found |= {"RaggedPrefixes"} if len({cached for _, cached in sizes}) > 1 else set()
     found |= {"UnequalTrees"} if len({n for n, _ in sizes}) > 1 else set()

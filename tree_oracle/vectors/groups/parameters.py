@@ -138,3 +138,17 @@ PARAMETERS: dict[str, Draw] = {
     "jetspec": _budgeted,
     **CHAINS,
 }
+
+
+def comparable(policy: str, parameters: Parameters) -> Parameters:
+    """The same, where the reference's predicate knows every right tree over three tokens that tie.
+
+    Halvings are ln 2 to 16 bits, and a slope of 2 with even odds makes ties out of what they are: p(1/4)^2 = p(1/2) p(1/8).
+    Of equal children at the cut of K, TAPS's predicate knows the tree's own and those of the smallest ids.
+    """
+    match policy:
+        case "calibrated-treespark" if parameters["odds"] == (1, 1):
+            return parameters | {"slope": 1}
+        case "taps":
+            return parameters | {"branching": 3}
+    return parameters

@@ -6,7 +6,7 @@ from tree_oracle.vectors.answers import answer
 from tree_oracle.vectors.chance import Chance
 from tree_oracle.vectors.groups.kit import Kit
 from tree_oracle.vectors.model import Laid, LayOut, Tree
-from tree_oracle.vectors.shapes import SHAPES, every, named, traits
+from tree_oracle.vectors.shapes import LONG_PREFIX, SHAPES, every, far_tokens, named, traits
 
 _SIZES = (6, 8, 9, 16, 17, 31, 32, 33, 64, 65)
 
@@ -22,6 +22,9 @@ def trees() -> Kit:
         for name, shape in SHAPES.items():
             prefix_len = chance.pick([1, 2, 8]) if n > 16 else chance.between(1, 9)
             _add(kit, f"{n} nodes, {name}", named(chance, shape(chance, n)), prefix_len)
+    wide = far_tokens(named(chance, SHAPES["any order"](chance, 6)))
+    _add(kit, "tokens past sixteen bits, a prefix past eight", wide, LONG_PREFIX)
+    _add(kit, "257 nodes", named(chance, SHAPES["any order"](chance, 257)), 3)
     return kit
 
 
@@ -30,4 +33,5 @@ def _add(kit: Kit, comment: str, tree: Tree, prefix_len: int) -> None:
     laid = answer(asked)
     assert isinstance(laid, Laid)
     first = {"FirstToken"} if prefix_len == 1 else set()
-    kit.add(comment, traits(tree) | first, asked, laid)
+    long = {"LongPrefix"} if prefix_len >= LONG_PREFIX else set()
+    kit.add(comment, traits(tree) | first | long, asked, laid)
