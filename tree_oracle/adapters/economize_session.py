@@ -59,6 +59,7 @@ class EconomizeSession:
         """One pass, one decision and one commit for every request."""
         batch = self._batch
         draft = draft_of(trees, chain=self._chain)
+        write_chains(draft, batch.seq, batch.ends)
         run = self._passes.tree_pass if draft.is_tree else self._passes.chain_pass
         current, before = run(batch, draft), list(batch.ends)
         finished, _ = self._commit.verify_and_commit(batch, current)
@@ -157,6 +158,13 @@ def draft_of(trees: Sequence[CandidateTree], *, chain: bool) -> Any:
         return kind.empty(len(trees), "cpu")
     links = None if chain else _padded([(tree.parents[1:] - 1).tolist() for tree in trees], width)
     return kind(_padded(rows, width), [len(row) for row in rows], links)
+
+
+def write_chains(draft: Any, text: Any, ends: Sequence[int]) -> None:
+    """Its pass over a chain reads the drafts where its drafters write them: in the text, behind what is committed."""
+    if not draft.is_tree:
+        for place, (count, end) in enumerate(zip(draft.lengths, ends, strict=True)):
+            text[place, end : end + count] = draft.tokens[place, :count]
 
 
 def nodes_of(path: Sequence[int]) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tree_oracle.adapters.economize_session import HandedOver, draft_of, most_new, stop_of
+from tree_oracle.adapters.economize_session import HandedOver, draft_of, most_new, stop_of, write_chains
 from tree_oracle.adapters.engines import load_engine
 from tree_oracle.record import Limits, Round
 from tree_oracle.tree import CandidateTree
@@ -32,7 +32,9 @@ class Scripted(HandedOver):
     def propose(self, request: Any) -> Any:
         """The next trees."""
         rows = [request.seq[place, :end].tolist() for place, end in enumerate(request.ends)]
-        return draft_of([self._draft(row) for row in rows], chain=self._chain)
+        draft = draft_of([self._draft(row) for row in rows], chain=self._chain)
+        write_chains(draft, request.seq, request.ends)
+        return draft
 
 
 def generated(runner: Any, drafter: Any, config: Any, prompt: Sequence[int], limits: Limits) -> list[Round]:
@@ -83,6 +85,9 @@ def _round(event: Any, draft: CandidateTree | None, prefix: tuple[int, ...], lef
         return Round(emitted=emitted, prefix=prefix, **tree)
     path, here = list[int](), 0
     for token in emitted[:-1]:
-        here = next(int(child) for child in draft.children(here) if draft.tokens[child] == token)
+        found = [int(child) for child in draft.children(here) if draft.tokens[child] == token]
+        if not found:  # what it accepted is no path of its draft: the text will say whether it is right
+            return Round(emitted=emitted, prefix=prefix, **tree)
+        here = found[0]
         path.append(here)
     return Round(emitted=emitted, prefix=prefix, **tree, accepted=tuple(path), bonus=emitted[-1])

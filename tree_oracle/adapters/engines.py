@@ -22,12 +22,13 @@ class Engine:
     name: str  # of the distribution
     module: str  # what is imported
     version: str  # the one that was run
-    extras: tuple[str, ...] = ()  # further distributions that it imports, beside torch and transformers
+    needs: tuple[str, ...] = ()  # distributions that it imports, beside numpy, torch and transformers
 
     @property
     def pip(self) -> str:
-        """The command that installs this version and nothing else."""
-        return " ".join(("pip install --no-deps", f"{self.name}=={self.version}", *self.extras))
+        """The command that installs this version and what it really imports."""
+        before = f"pip install {' '.join(self.needs)} && " if self.needs else ""
+        return f"{before}pip install --no-deps {self.name}=={self.version}"
 
     @property
     def found(self) -> str | None:
@@ -44,7 +45,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
         for engine in (
             Engine("dflash", "dflash", "0.1.0"),
             Engine("economize", "economize", "0.3.2"),
-            Engine("flashspec", "flashspec", "0.3.1", ("pydantic", "pydantic-core", "annotated-types", "typing-inspection")),
+            Engine("flashspec", "flashspec", "0.3.1", ("pydantic",)),
             Engine("rotalabs-accel", "rotalabs_accel", "1.1.1"),
             Engine("sequential-speculative-decoding", "seqspecdecod", "0.1.1"),
             Engine("transformers", "transformers", "5.24.0"),
