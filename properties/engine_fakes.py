@@ -16,7 +16,8 @@ def install(monkeypatch: Any, modules: dict[str, dict[str, Any]]) -> None:
     """Put modules in place of an engine, its packages included."""
     import sys
 
-    for name in {".".join(name.split(".")[: depth + 1]) for name in modules for depth in range(name.count(".") + 1)}:
+    parts = [name.split(".") for name in modules]
+    for name in {".".join(one[: depth + 1]) for one in parts for depth in range(len(one))}:
         module = ModuleType(name)
         for attribute, value in modules.get(name, {}).items():
             setattr(module, attribute, value)
@@ -89,7 +90,7 @@ def rotalabs(*, spoiled: bool = False) -> dict[str, dict[str, Any]]:
         return tokenizer.decode(ids[0]), None
 
     names = ("tree_speculative_decode", "speculative_decode", "medusa_decode")
-    made = {name: SimpleNamespace for name in ("TreeSpecConfig", "SpeculativeConfig", "MedusaConfig")}
+    made = dict.fromkeys(("TreeSpecConfig", "SpeculativeConfig", "MedusaConfig"), SimpleNamespace)
     modes = SimpleNamespace(GREEDY="greedy")
     return {"rotalabs_accel.speculative": {**dict.fromkeys(names, decode), **made, "DecodingMode": modes}}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any
 
@@ -33,13 +32,12 @@ class _Absent:
 
 
 @pytest.fixture
-def no_engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     for engine in ENGINES.values():
         loaded = [name for name in sys.modules if name.split(".")[0] == engine.module != "transformers"]
         for name in loaded:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [_Absent(), *sys.meta_path])
-    yield
 
 
 @pytest.mark.parametrize("name", ADAPTERS)

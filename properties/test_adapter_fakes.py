@@ -8,11 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import engine_fakes as fakes
 import pytest
 import torch
-
-import engine_fakes as fakes
 from law_decoders import judged, listed
+
 from tree_oracle import load_target
 from tree_oracle.record import Limits, Status, Unsupported
 from tree_oracle.tree import CandidateTree
@@ -23,7 +23,11 @@ CHAINS = {
     "seqspecdecod:StandardSampling": fakes.seqspecdecod,
     "dflash:DFlash": fakes.dflash,
 }
-TEXTS = {"rotalabs:RotalabsTrees": fakes.rotalabs, "rotalabs:RotalabsChains": fakes.rotalabs, "dflash:DFlash": fakes.dflash}
+TEXTS = {
+    "rotalabs:RotalabsTrees": fakes.rotalabs,
+    "rotalabs:RotalabsChains": fakes.rotalabs,
+    "dflash:DFlash": fakes.dflash,
+}
 PROMPT = [3, 17, 5, 9]
 
 

@@ -52,7 +52,9 @@ class EconomizeTrees:
         """Its verifier ``rejection``, which draws the uniforms of all nodes before it tests the first."""
         logits = torch.from_numpy(np.array(target)).log()[None]
         drafted = draft_of([tree], chain=self._chain)
-        drafted.probs = torch.from_numpy(np.array(draft)[tree.parents[1:]]).float()[None]  # what each node was drawn from
+        drafted.probs = torch.from_numpy(np.array(draft)[tree.parents[1:]]).float()[
+            None
+        ]  # what each node was drawn from
         selector = self._decoding.TopPSampler(temperature=1.0, top_p=1.0)
 
         def decide(uniforms: Sequence[float], draws: Iterator[float]) -> tuple[list[int], int]:
@@ -122,5 +124,3 @@ class EconomizeEarlyExit(EconomizeLookup):
     """The same on the first of the target's own layers, which writes drafts into the very cache that is verified."""
 
     technique = ("techniques.early_exit", "EarlyExitConfig", {"exit_layer": 1})
-
-

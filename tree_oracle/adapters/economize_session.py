@@ -47,7 +47,10 @@ class EconomizeSession:
     def __init__(
         self, decoder: Any, context: int, prompts: Sequence[Sequence[int]], limits: Limits, *, chain: bool
     ) -> None:
-        self._passes, self._commit = load_engine("economize", "decoding.passes"), load_engine("economize", "decoding.commit")
+        self._passes, self._commit = (
+            load_engine("economize", "decoding.passes"),
+            load_engine("economize", "decoding.commit"),
+        )
         self._limits, self._chain, self._lengths = limits, chain, [len(prompt) for prompt in prompts]
         self._batch = _batch_of(decoder, context, prompts, limits)
         self._choices = _Choices(self._batch.verifier)
@@ -82,7 +85,9 @@ class EconomizeSession:
         batch, ends = self._batch, list(self._batch.ends)
         if max(ends) > 1:
             if min(ends) == 1:
-                raise Unsupported("its pass over the prompts takes no row without a token, so no prompt of one beside longer")
+                raise Unsupported(
+                    "its pass over the prompts takes no row without a token, so no prompt of one beside longer"
+                )
             batch.prompt_lengths = [end - 1 for end in ends]
             self._passes.prefill(batch)
             batch.prompt_lengths = ends

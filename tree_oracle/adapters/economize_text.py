@@ -80,7 +80,7 @@ def _round(event: Any, draft: CandidateTree | None, prefix: tuple[int, ...], lef
     emitted = tuple(left[: event.accepted + 1])
     if draft is None:
         return Round(emitted=emitted, prefix=prefix)
-    tree = {"tokens": tuple(draft.tokens.tolist()), "parents": tuple(draft.parents.tolist())}
+    tree: dict[str, Any] = {"tokens": tuple(draft.tokens.tolist()), "parents": tuple(draft.parents.tolist())}
     if len(emitted) <= event.accepted:
         return Round(emitted=emitted, prefix=prefix, **tree)
     path, here = list[int](), 0

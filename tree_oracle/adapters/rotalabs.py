@@ -97,7 +97,7 @@ class RotalabsTrees(Rotalabs):
 
 
 class TreeText:
-    """A text that grows by one round of its tree decoding per step: a round is never cut, so a cap of one token is one round."""
+    """A text that grows by one round of its tree decoding per step: a cap of one token, as it never cuts a round."""
 
     def __init__(self, module: Any, target: NextLaw, draft: NextLaw) -> None:
         self._decode, self._models = module.tree_speculative_decode, (LawModel(draft), LawModel(target))
