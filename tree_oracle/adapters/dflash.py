@@ -89,7 +89,10 @@ def _half_right(network: type[Any]) -> type[Any]:
 
 def _config_for(target: Any) -> Qwen3Config:
     """A draft network of one layer, as wide as the target, whose embeddings and head it uses."""
-    more: dict[str, Any] = {"mask_token_id": 0, "block_size": _BLOCK}
+    own: dict[str, Any] = {  # what its network reads beside what this class knows
+        "num_target_layers": target.num_hidden_layers,
+        "dflash_config": {"mask_token_id": 0, "block_size": _BLOCK},
+    }
     return Qwen3Config(
         vocab_size=target.vocab_size,
         hidden_size=target.hidden_size,
@@ -99,5 +102,5 @@ def _config_for(target: Any) -> Qwen3Config:
         num_key_value_heads=2,
         head_dim=16,
         max_position_embeddings=target.max_position_embeddings,
-        **{"num_target_layers": target.num_hidden_layers, "dflash_config": more},
+        **own,
     )
