@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tree_oracle.record import AdapterError, DecoderError, TreeOracleError, Unsupported
+from tree_oracle.record import AdapterError, DecoderError, MissingEngine, TreeOracleError, Unsupported
 from tree_oracle.tree import CandidateTree
 
 Result = TypeVar("Result")
@@ -29,13 +29,14 @@ def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     Raises:
         AdapterError: it does not take these arguments.
         DecoderError: it raised, called ``sys.exit``, or changed an argument.
+        MissingEngine: what it drives is not installed here, so there is nothing to judge.
         Unsupported: it refused, by raising ``Unsupported`` or ``NotImplementedError``.
     """
     before = [_snapshot(argument) for argument in arguments]
     try:
         with np.errstate():  # what it sets stays with it
             answer = function(*arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, MissingEngine):
         raise
     except NotImplementedError as refusal:
         raise Unsupported(_text(refusal) or f"{what} is not implemented") from refusal

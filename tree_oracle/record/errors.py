@@ -11,6 +11,10 @@ class UsageError(TreeOracleError, ValueError):
     """The caller asked for something that does not exist or does not fit together (exit code 2)."""
 
 
+class MissingEngine(UsageError):
+    """An adapter needs an engine that is not installed (exit code 2). Nothing is said of the decoder."""
+
+
 class Unsupported(TreeOracleError, NotImplementedError):
     """A combination that would be decoded quietly wrong, or that nobody has proven: refused, with the reason."""
 
