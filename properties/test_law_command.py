@@ -85,8 +85,8 @@ def decoders(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module whose decoders sample rightly and wrongly."""
     module = ModuleType("law_subjects")
     module.right = lambda target: SampledDecoder()  # type: ignore[attr-defined]
-    module.wrong = lambda target: LAW_FAULTS["likelier-of-two"].decoder()  # type: ignore[attr-defined]
-    module.flagged = lambda target: LAW_FAULTS["top-k-with-ratio"].decoder()  # type: ignore[attr-defined]
+    module.wrong = LAW_FAULTS["likelier-of-two"].decoder  # type: ignore[attr-defined]
+    module.flagged = LAW_FAULTS["top-k-with-ratio"].decoder  # type: ignore[attr-defined]
     module.mute = lambda target: type("Mute", (), {"accept": lambda self, tree, rows: ((), 0)})()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "law_subjects", module)
 
