@@ -71,6 +71,7 @@ def test_the_figures_of_a_pair_of_laws_are_those_on_record() -> None:
         (("r4",), "there is no rule 'r4'; expected one of sample-match"),
         (("--instance", "gold"), "there is no instance 'gold'; expected one of golden"),
         (("block", "--sample"), "a decoder declares its rule itself; take RULE away"),
+        (("spec-hub", "--instance", "exhausted"), "spec-hub takes none of the proposals on exhausted"),
     ],
 )
 def test_what_does_not_exist_is_named(arguments: tuple[str, ...], message: str) -> None:
