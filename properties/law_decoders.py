@@ -32,11 +32,10 @@ def judged(decoder: Any, check: str, seam: Any, case: Case) -> Outcome:
     )
 
 
-def outcomes(decoder: Any, check: str, *, on: Any = None) -> Iterator[tuple[Outcome, Any, Case]]:
-    """Every listed case in turn, or those on the laws ``on`` alone."""
+def outcomes(decoder: Any, check: str) -> Iterator[tuple[Outcome, Any, Case]]:
+    """Every listed case in turn."""
     for seam, case in listed(check):
-        if on is None or (case.law is not None and case.law.target == on.target and case.law.draft == on.draft):
-            yield judged(decoder, check, seam, case), seam, case
+        yield judged(decoder, check, seam, case), seam, case
 
 
 def status_of(decoder: Any, check: str, most: int | None = None) -> set[Status]:

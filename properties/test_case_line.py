@@ -41,7 +41,7 @@ def test_a_move_is_shown_by_what_is_moved() -> None:
 def test_a_sampled_case_is_shown_by_its_laws_and_blames_nobody(name: str) -> None:
     """The weights of both laws are shown; where no suspect can be tried there is no line about causes."""
     fault = LAW_FAULTS[name]
-    result = failing(lambda target: fault.decoder(), fault.check)
+    result = failing(fault.decoder, fault.check)
     case, text = result.findings[0].case, result_text(result, width=400)
     assert case is not None
     assert case.law is not None

@@ -43,7 +43,7 @@ def shorter(case: Case) -> Case:
 def test_a_fault_is_caught_and_its_twin_is_not(name: str) -> None:
     """The named check fails on a listed case and says what was seen; on that same case the twin passes."""
     fault = LAW_FAULTS[name]
-    found = outcomes(fault.decoder(), fault.check, on=fault.instance)
+    found = outcomes(fault.sampling(), fault.check)
     outcome, seam, case = next((one for one in found if one[0].status is Status.FAILED), (None, None, None))
     assert outcome is not None, f"{fault.check} misses {name}"
     assert seam is not None
@@ -51,7 +51,7 @@ def test_a_fault_is_caught_and_its_twin_is_not(name: str) -> None:
     finding = outcome.findings[0]
     assert "raised" not in finding.sentence
     assert all((finding.sentence, finding.expected, finding.seen))
-    twin = judged(fault.harmless_decoder(), fault.check, seam, shorter(case))
+    twin = judged(fault.twin_sampling(), fault.check, seam, shorter(case))
     due = FINE if name == "pruned-after-the-draw" else {Status.PASSED}  # its twin needs no law of the draft
     assert twin.status in due, twin.reason
 
@@ -62,7 +62,7 @@ def test_a_twin_passes_every_check(name: str) -> None:
     """No listed case of any check of the family is held against a twin."""
     fault = LAW_FAULTS[name]
     for check in LAW:
-        for outcome, _, _ in outcomes(fault.harmless_decoder(), check, on=fault.instance):
+        for outcome, _, _ in outcomes(fault.twin_sampling(), check):
             assert outcome.status in {*FINE, Status.NOT_OBSERVABLE}, (check, outcome.reason)
 
 

@@ -71,6 +71,7 @@ def test_the_figures_of_a_pair_of_laws_are_those_on_record() -> None:
         (("r4",), "there is no rule 'r4'; expected one of sample-match"),
         (("--instance", "gold"), "there is no instance 'gold'; expected one of golden"),
         (("block", "--sample"), "a decoder declares its rule itself; take RULE away"),
+        (("spec-hub", "--instance", "exhausted"), "spec-hub takes none of the proposals on exhausted"),
     ],
 )
 def test_what_does_not_exist_is_named(arguments: tuple[str, ...], message: str) -> None:
@@ -85,8 +86,8 @@ def decoders(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module whose decoders sample rightly and wrongly."""
     module = ModuleType("law_subjects")
     module.right = lambda target: SampledDecoder()  # type: ignore[attr-defined]
-    module.wrong = lambda target: LAW_FAULTS["likelier-of-two"].decoder()  # type: ignore[attr-defined]
-    module.flagged = lambda target: LAW_FAULTS["top-k-with-ratio"].decoder()  # type: ignore[attr-defined]
+    module.wrong = LAW_FAULTS["likelier-of-two"].decoder  # type: ignore[attr-defined]
+    module.flagged = LAW_FAULTS["top-k-with-ratio"].decoder  # type: ignore[attr-defined]
     module.mute = lambda target: type("Mute", (), {"accept": lambda self, tree, rows: ((), 0)})()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "law_subjects", module)
 

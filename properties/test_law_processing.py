@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from law_grounds import Numbers, fractions, laws
 
 from tree_oracle.record import UsageError
-from tree_oracle.verify.law import MinP, PresencePenalty, Temperature, TopK, TopP, Vocabulary, processed
+from tree_oracle.verify.law import EndsAt, MinP, PresencePenalty, Temperature, TopK, TopP, Vocabulary, processed
 from tree_oracle.verify.probabilities import InvalidLaw, Law
 from tree_oracle.verify.rules import Models
 
@@ -32,6 +32,8 @@ HALF = Fraction(1, 2)
         (PresencePenalty(HALF), fractions(1, 2, 3, 1)),
         (PresencePenalty(HALF, counted=1), fractions(1, 2, 3, 2)),
         (Vocabulary(2), fractions(1, 4, 0, 0)),
+        (EndsAt(3), fractions(0, 0, 0, 1)),
+        (EndsAt(2), fractions(1, 4, 3, 2)),
     ],
 )
 def test_worked_examples(processing: object, expected: Numbers) -> None:
@@ -78,6 +80,7 @@ def test_processed_models_are_asked_by_context() -> None:
         (lambda: MinP(Fraction(2)), "share is 2; expected a number from 0 to 1"),
         (lambda: PresencePenalty(Fraction(0)), "factor is 0; expected a positive number"),
         (lambda: Vocabulary(0), "size is 0; expected 1 or more"),
+        (lambda: EndsAt(-1), "the end token is -1; expected 0 or more"),
     ],
 )
 def test_parameters_out_of_range_are_refused(make: object, message: str) -> None:

@@ -31,7 +31,7 @@ _UNLIKELY = 1e-3
 def clean(runs: int, sessions: int) -> bool:
     """Clean runs at the loose setting; True if false alarms are as rare as stated."""
     began, decoder = time.perf_counter(), SampledDecoder()
-    alarms = sum(_run(decoder, None, seed, sessions, LOOSE).refuted for seed in range(runs))
+    alarms = sum(_run(decoder, seed, sessions, LOOSE).refuted for seed in range(runs))
     chance = binomtest(alarms, runs, LOOSE, alternative="greater").pvalue
     good = bool(chance > _UNLIKELY)
     print(
@@ -43,15 +43,14 @@ def clean(runs: int, sessions: int) -> bool:
 
 def power(fault: LawFault, runs: int, sessions: int) -> None:
     """One line for one fault."""
-    found = [_run(fault.decoder(), fault, 1000 + seed, sessions, FALSE_ALARM) for seed in range(runs)]
+    found = [_run(fault.sampling(), 1000 + seed, sessions, FALSE_ALARM) for seed in range(runs)]
     refuted = [one for one in found if one.refuted]
     median = statistics.median(one.sessions for one in refuted) if refuted else "-"
     print(f"{fault.name:<36}{fault.law().total_variation!s:>22}{len(refuted):>6} of {runs}{median!s:>12}")
 
 
-def _run(decoder: SampledDecoder, fault: LawFault | None, seed: int, sessions: int, false_alarm: float) -> BlackBox:
-    laws = GOLDEN if fault is None or fault.instance is None else fault.instance
-    data = LawData(target=laws.target, draft=laws.draft, rounds=ROUNDS, sessions=sessions, seed=seed)
+def _run(decoder: SampledDecoder, seed: int, sessions: int, false_alarm: float) -> BlackBox:
+    data = LawData(target=GOLDEN.target, draft=GOLDEN.draft, rounds=ROUNDS, sessions=sessions, seed=seed)
     return sample(decoder, decoder.declared_mode, data, false_alarm=false_alarm)
 
 

@@ -3,7 +3,7 @@
 ways     every tree of one shape, or a few, over two laws     accept_sampled
 texts    two laws, many sessions of three rounds              open_sampled
 nudges   sessions of one round that differ in one coin        open_sampled
-repeats  sessions whose later rounds have the same coins      open_sampled
+repeats  sessions that share the coins of some rounds          open_sampled
 
 Laws are those of ``tree_oracle.verify.law.INSTANCES``, on which wrong rules show: the first residual has two tokens and is not
 in proportion to q, some tokens are impossible on either side, drafts repeat, p = q.
@@ -116,10 +116,10 @@ def _drawn_nudges(draw: st.DrawFn, stage: Stage) -> Case:
 
 
 def repeated(data: LawData, seed: int, note: str = "") -> Case:
-    """Sessions with first rounds of their own, and one of three scripts for all later rounds."""
+    """Sessions with first rounds of their own, one of three scripts for the second, and the same for the third."""
     chance = np.random.default_rng(seed)
-    later = [[_coins(chance, 24) for _ in range(ROUNDS - 1)] for _ in range(3)]
-    scripts = tuple((_coins(chance, 24), *later[number % 3]) for number in range(90))
+    seconds, third = [_coins(chance, 24) for _ in range(3)], _coins(chance, 24)
+    scripts = tuple((_coins(chance, 24), seconds[number % 3], third) for number in range(90))
     law = LawData(target=data.target, draft=data.draft, turned=data.turned, rounds=ROUNDS, scripts=scripts, seed=seed)
     return Case(prefix=(0,), law=law, note=note)
 

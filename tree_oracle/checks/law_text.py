@@ -185,21 +185,21 @@ def _refused_token(view: View, group: _Nudge) -> int | None:
 def rounds_share_no_chance(view: View) -> Iterator[Finding]:
     """What a round emits depends on the text so far and on its own coins, not on coins of the rounds before.
 
-    Sessions whose first rounds had other coins, and came to the same text, get the same coins from then on. No statistics. Real
-    causes: noise that is drawn once per tree object and used in every round, a generator that is set back.
+    Sessions whose rounds so far had other coins, and came to the same text, get the same coins for the next. No statistics.
+    Real causes: noise that is drawn once per tree object and used in every round, a generator that is set back.
     """
     scripts = _laws(view).scripts
     sessions = sessions_of(view.rounds)[: len(scripts)]
     if not any(round_.coins for round_ in view.rounds):
         raise NothingToJudge(Status.NOT_OBSERVABLE, "no coin is taken: the decoder has chance of its own")
-    met: dict[tuple[Context, int, Script], tuple[int, Script, Context]] = {}
+    met: dict[tuple[Context, int, Script], tuple[int, tuple[Script, ...], Context]] = {}
     judged, number = False, 0
     for session, script in zip(sessions, scripts, strict=False):
         for place, round_ in enumerate(session):
             number += 1
             if place == 0 or place >= len(script) or round_.prefix is None:
                 continue
-            key, here = (round_.prefix, place, script[place]), (number - 1, script[place - 1], round_.emitted)
+            key, here = (round_.prefix, place, script[place]), (number - 1, script[:place], round_.emitted)
             before = met.setdefault(key, here)
             judged |= before[1] != here[1]
             if before[2] != here[2]:

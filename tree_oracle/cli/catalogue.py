@@ -29,15 +29,14 @@ def list_checks(as_json: bool) -> int:
 def explain(name: str) -> int:
     """Explain one check or one planted fault."""
     from tree_oracle.checks import choose
-    from tree_oracle.faults import FAULTS
-    from tree_oracle.faults.laws import LAW_FAULTS
+    from tree_oracle.faults import PLANTED
     from tree_oracle.report import make_console, print_check, print_fault
 
-    if name in FAULTS:
-        print_fault(make_console(), FAULTS[name])
+    if name in PLANTED:
+        print_fault(make_console(), PLANTED[name])
     else:
         (found,) = choose(ids=[name])
-        print_check(make_console(), found, [*FAULTS.values(), *LAW_FAULTS.values()])
+        print_check(make_console(), found, PLANTED.values())
     return 0
 
 
@@ -51,7 +50,7 @@ def explain(name: str) -> int:
 @guarded
 def faults(proving: bool, crossing: bool, names: tuple[str, ...], exact: int, tiny: int, as_json: bool) -> int:
     """List the planted faults, or prove that the checks catch them."""
-    from tree_oracle.faults import FAULTS
+    from tree_oracle.faults import PLANTED
     from tree_oracle.report import make_console, print_faults
     from tree_oracle.report.catalogue import fault_data
 
@@ -62,9 +61,9 @@ def faults(proving: bool, crossing: bool, names: tuple[str, ...], exact: int, ti
     if crossing:
         return _cross(names, as_json)
     if as_json:
-        echo_json([fault_data(found) for found in FAULTS.values()])
+        echo_json([fault_data(found) for found in PLANTED.values()])
     else:
-        print_faults(make_console(), FAULTS.values())
+        print_faults(make_console(), PLANTED.values())
     return 0
 
 

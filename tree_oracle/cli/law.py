@@ -71,11 +71,14 @@ def _rule(rule: str | None, as_json: bool) -> int:
 
 
 def _measure(instance: str, rule: str | None, as_json: bool) -> int:
+    from tree_oracle.record import UsageError
     from tree_oracle.report import law as page
     from tree_oracle.report import make_console
     from tree_oracle.run import law_table
 
     rows = list(law_table.measured(law_table.find_instance(instance), rule))
+    if not rows:
+        raise UsageError(f"{rule} takes none of the proposals on {instance}; take another instance")
     if as_json:
         echo_json(rows)
     else:

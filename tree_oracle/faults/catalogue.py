@@ -6,8 +6,6 @@ not been shown to be able to fail; a property holds the catalogue to that.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
@@ -19,7 +17,6 @@ from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
-from tree_oracle.record import UsageError
 from tree_oracle.record.names import by_name
 
 _CATALOGUE = (
@@ -232,15 +229,3 @@ _CATALOGUE = (
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)
-
-
-def find_fault(name: str) -> Fault:
-    """The fault of that name.
-
-    Raises:
-        UsageError: there is none; the message names the nearest.
-    """
-    if name not in FAULTS:
-        near = get_close_matches(name, FAULTS, n=1, cutoff=0.0)[0]
-        raise UsageError(f"no planted fault {name!r}; the nearest is {near!r}")
-    return FAULTS[name]

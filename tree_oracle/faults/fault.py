@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tree_oracle.construct import Declared, TreeSpark
-from tree_oracle.decoder import Parts, ReferenceDecoder
+from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
+from tree_oracle.decoder.showing import showing
 from tree_oracle.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One planted fault and its twin."""
+    """One planted fault and its twin; see ``Planted``."""
 
     name: str
     kind: str  # class in the collection of real faults
@@ -33,6 +34,16 @@ class Fault:
     def family(self) -> str:
         """Family of the check that must catch it."""
         return self.check.partition("-")[0]
+
+    @property
+    def seams(self) -> frozenset[Seam]:
+        """The seams through which the part that is replaced can show."""
+        return showing(self.twin)
+
+    @property
+    def measure(self) -> str:
+        """Nothing: a wrong part is wrong or not."""
+        return ""
 
     def decoder(self, target: Target) -> ReferenceDecoder:
         """The reference decoder with the fault."""

@@ -13,8 +13,7 @@ from tree_oracle.report.ladder import rung
 
 if TYPE_CHECKING:
     from tree_oracle.checks import Check
-    from tree_oracle.faults import Fault
-    from tree_oracle.faults.laws import LawFault
+    from tree_oracle.faults import Planted
 
 
 def _table(*columns: str) -> Table:
@@ -33,7 +32,7 @@ def print_checks(console: Console, checks: Iterable[Check]) -> None:
     console.print(table)
 
 
-def print_check(console: Console, check: Check, faults: Iterable[Fault | LawFault]) -> None:
+def print_check(console: Console, check: Check, faults: Iterable[Planted]) -> None:
     """The page of one check."""
     console.print(f"[bold]{check.id}[/bold]  {check.level.value}, {rung(check.rung)}\n")
     console.print(escape(check.page), soft_wrap=True)
@@ -46,7 +45,7 @@ def print_check(console: Console, check: Check, faults: Iterable[Fault | LawFaul
             console.print(f"catches   {fault.name}: {escape(fault.sentence)}", soft_wrap=True)
 
 
-def print_faults(console: Console, faults: Iterable[Fault]) -> None:
+def print_faults(console: Console, faults: Iterable[Planted]) -> None:
     """One line per planted fault."""
     table = _table("fault", "caught by", "what is wrong", "wakes on")
     for fault in faults:
@@ -54,11 +53,12 @@ def print_faults(console: Console, faults: Iterable[Fault]) -> None:
     console.print(table)
 
 
-def print_fault(console: Console, fault: Fault) -> None:
+def print_fault(console: Console, fault: Planted) -> None:
     """The page of one planted fault."""
     console.print(f"[bold]{fault.name}[/bold]  a planted fault of the class {fault.kind}\n")
     for name, text in (
         ("wrong", fault.sentence),
+        *([("measure", fault.measure)] if fault.measure else []),
         ("wakes on", fault.wakes),
         ("caught by", fault.check),
         ("shows on", fault.target),
@@ -84,7 +84,7 @@ def check_data(check: Check) -> dict[str, object]:
     }
 
 
-def fault_data(fault: Fault) -> dict[str, str]:
+def fault_data(fault: Planted) -> dict[str, str]:
     """A planted fault as plain data."""
     return {
         "name": fault.name,

@@ -15,7 +15,7 @@ import msgspec
 
 from tree_oracle.checks import Check, choose
 from tree_oracle.decoder import Seam
-from tree_oracle.faults import FAULTS, Fault, find_fault
+from tree_oracle.faults import FAULTS, Planted, find_fault
 from tree_oracle.record import CheckResult, Status
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
@@ -54,7 +54,7 @@ def matrix(names: Sequence[str] = ()) -> Iterator[Cell]:
     """Every cell, fault by fault, on the listed cases.
 
     Args:
-        names: faults to try, each on its own target; all of them if empty.
+        names: faults to try, each on its own target; if empty all wrong parts, as a wrong law has no suspects.
 
     Raises:
         UsageError: no fault of that name.
@@ -66,7 +66,7 @@ def matrix(names: Sequence[str] = ()) -> Iterator[Cell]:
         yield from (_cell(battery, fault, seam) for seam in Seam if seam in battery.subject.seams)
 
 
-def _cell(battery: Battery, fault: Fault, seam: Seam) -> Cell:
+def _cell(battery: Battery, fault: Planted, seam: Seam) -> Cell:
     for check in _through(seam):
         result = battery.run(check)
         if result.status is Status.FAILED:
@@ -82,7 +82,7 @@ def _through(seam: Seam) -> Iterator[Check]:
             yield replace(check, sources=sources)
 
 
-def _told(fault: Fault, seam: Seam, result: CheckResult) -> Cell:
+def _told(fault: Planted, seam: Seam, result: CheckResult) -> Cell:
     found = result.findings[0]
     causes = tuple(cause.partition(":")[0] for cause in found.causes)
     return Cell(
@@ -95,7 +95,7 @@ def _told(fault: Fault, seam: Seam, result: CheckResult) -> Cell:
     )
 
 
-def _named(fault: Fault, causes: tuple[str, ...]) -> Named:
+def _named(fault: Planted, causes: tuple[str, ...]) -> Named:
     if not causes:
         return Named.UNKNOWN
     if fault.name not in causes:

@@ -15,16 +15,18 @@ from tree_oracle.verify.rules import Context, Models, token_of
 class KeptNoise:
     """A scheme whose n-th draw or test of a round uses the same u in every round; with neither kept it is harmless.
 
-    Draws are those of the proposal and of the bonus.
+    Draws are those of the proposal and of the bonus. Rounds before the ``first`` have fresh noise, and none of it is kept.
     """
 
     scheme: NodeScheme
     draws: bool
     tests: bool
+    first: int = 0
 
     def play(self, coin: Coin, models: Models, context: Context, memory: Memory) -> Played:
-        """See ``Scheme``; the memory is what is known of every kept u."""
-        kept = cast(tuple[Interval, ...], memory or ())
+        """See ``Scheme``; the memory is the number of rounds before the first, and what is known of every kept u."""
+        number, kept = cast(tuple[int, tuple[Interval, ...]], memory or (0, ()))
         noise = KeptCoin(coin, kept, keep_draws=self.draws, keep_tests=self.tests)
         played = self.scheme.play(noise, models, context, None)
-        return Played(played.accepted, token_of(noise, played.bonus), noise.kept)
+        known = noise.kept if number == self.first else ()
+        return Played(played.accepted, token_of(noise, played.bonus), (min(number + 1, self.first), known))

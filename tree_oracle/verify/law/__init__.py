@@ -22,8 +22,10 @@ from tree_oracle.verify.law.instances import Instance as Instance
 from tree_oracle.verify.law.instances import answers as answers
 from tree_oracle.verify.law.instances import stored_answers as stored_answers
 from tree_oracle.verify.law.processing import UNPROCESSED as UNPROCESSED
+from tree_oracle.verify.law.processing import EndsAt as EndsAt
 from tree_oracle.verify.law.processing import MinP as MinP
 from tree_oracle.verify.law.processing import PresencePenalty as PresencePenalty
+from tree_oracle.verify.law.processing import ProcessedLaws as ProcessedLaws
 from tree_oracle.verify.law.processing import Processing as Processing
 from tree_oracle.verify.law.processing import Temperature as Temperature
 from tree_oracle.verify.law.processing import TopK as TopK

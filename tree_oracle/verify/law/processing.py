@@ -1,4 +1,5 @@
-"""What is done to a law before a token is drawn from it: temperature, truncation, penalties, a smaller vocabulary.
+"""What is done to a law before a token is drawn from it: temperature, truncation, penalties, a smaller vocabulary,
+an end.
 
 The law that a text must follow is the *processed* one, in tests, residual and bonus alike. Each processing is exact on rational
 laws; a temperature is, where its inverse is a whole number that is not huge.
@@ -165,16 +166,42 @@ class Vocabulary:
         return _only(law, tuple(range(self.size)))
 
 
+@dataclass(frozen=True, slots=True)
+class EndsAt:
+    """Behind the end token nothing but the end token, as a text is padded that has ended.
+
+    Raises:
+        UsageError: the token is negative.
+    """
+
+    token: int
+
+    def __post_init__(self) -> None:
+        _within("the end token", self.token, self.token >= 0, "0 or more")
+
+    def __call__(self, law: Law, context: Context) -> Law:
+        """See ``Processing``."""
+        return Law.point(self.token, len(law)) if self.token in context else law
+
+
 UNPROCESSED = Unprocessed()
 
 
-def processed(laws: Laws, processing: Processing, name: str = "processed") -> Laws:
+class ProcessedLaws(Laws):
+    """Laws after processing, and the raw ones that they were made of."""
+
+    def __init__(self, raw: Laws, processing: Processing, name: str) -> None:
+        super().__init__(lambda context: processing(raw(context), context).values, name)
+        self.raw = raw
+
+
+def processed(laws: Laws, processing: Processing, name: str = "processed") -> ProcessedLaws:
     """The laws after processing.
 
     Raises:
         InvalidLaw: when asked for a context where processing leaves nothing.
     """
-    return Laws(lambda context: processing(laws(context), context).values, name)
+    return ProcessedLaws(laws, processing, name)
 
 
 def _only(law: Law, kept: tuple[int, ...]) -> Law:

@@ -27,14 +27,15 @@ class Tuned(NamedTuple):
 
     rho: Fraction
     beta: Number  # probability that one draft is accepted
+    tests: tuple[Number, ...]  # by token, the probability that a draft of it is accepted
     residual: Law
 
 
 def k_seq(coin: Coin, target: Law, siblings: Siblings) -> Verdict:
     """See the module."""
-    tuned, draft = tune(target, siblings.draft, len(siblings.tokens)), siblings.draft
+    tuned = tune(target, siblings.draft, len(siblings.tokens))
     for child, token in enumerate(siblings.tokens):
-        if coin.accept(ratio(target[token], tuned.rho * draft[token])):
+        if coin.accept(tuned.tests[token]):
             return accepted(child)
     return drawn_from(tuned.residual)
 
@@ -52,7 +53,8 @@ def _tune(target: Law, draft: Law, count: int) -> Tuned:
     beta = sum(_overlap(target, draft, rho))
     share = _any_of(beta, count) / beta if beta else 0 * beta
     left = [p - taken * share for p, taken in zip(target.values, _overlap(target, draft, rho), strict=True)]
-    return Tuned(rho, beta, Law.normalised([max(weight, 0 * weight) for weight in left], otherwise=target))
+    tests = tuple(ratio(p, rho * q) for p, q in zip(target.values, draft.values, strict=True))
+    return Tuned(rho, beta, tests, Law.normalised([max(weight, 0 * weight) for weight in left], otherwise=target))
 
 
 def _admissible(target: Law, draft: Law, count: int, rho: Fraction) -> bool:
