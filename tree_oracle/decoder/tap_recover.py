@@ -21,10 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tree_oracle.decoder.tap_calls import Tap, TargetCall
 from tree_oracle.decoder.tap_errors import Unexplained
+from tree_oracle.decoder.tap_sights import hides_within, telling
 from tree_oracle.decoder.tap_view import Text, repeats, view_of
 from tree_oracle.record import Round
 
@@ -109,8 +108,10 @@ def _start_of(call: TargetCall, text: Text, least: int, most: int) -> int | None
 
 def _may_be_fed_again(call: TargetCall, again: int) -> bool:
     """Whether all later tokens see the first ``again`` as they see a prefix; of the root alone nothing is asked."""
-    mask = call.masks[0] if call.masks else None
-    return again == 1 or (mask is not None and bool(np.all(mask[again - 1 :, call.past : call.past + again])))
+    if again == 1:
+        return True
+    sights = [sight for sight in call.sights if sight is not None]
+    return bool(sights) and not hides_within(telling(sights), call.past, call.past + again, call.positions)
 
 
 def _hole(accounted: int, total: int, following: TargetCall | None) -> Unexplained:

@@ -66,6 +66,16 @@ def shown_rows(cache: Any, layer: int, past: int, n: int) -> Columns:
     return _SHOWN[type(found)](found, past, n)
 
 
+def columns_if_known(cache: Any, layer: int, past: int, n: int) -> Columns | None:
+    """``shown_rows`` for whoever only looks: None for a cache, or a state of it, whose columns are not known."""
+    if type(cache) not in _PROVEN_CACHES or (layer < len(cache.layers) and type(cache.layers[layer]) not in _SHOWN):
+        return None
+    try:
+        return shown_rows(cache, layer, past, n)
+    except UsageError:  # the decoder's caches may be out of step, which is for the rows to show
+        return None
+
+
 def laid_over(visible: Bool[np.ndarray, "n rows"], columns: Columns, layer: int) -> Bool[np.ndarray, "n columns"]:
     """The mask over rows as a mask over columns; slots that are not filled are hidden.
 
@@ -89,6 +99,7 @@ def _dynamic(_: Any, past: int, n: int) -> Columns:
 
 def _dynamic_window(layer: Any, past: int, n: int) -> Columns:
     held = 0 if layer.keys is None else int(layer.keys.shape[-2])
+    held = min(held, int(layer.sliding_window) - 1)  # one that records the past holds more, and does not show it
     return np.arange(past - held, past + n)
 
 
