@@ -101,15 +101,16 @@ def acting(mask: Any, asked: Asked) -> Sight | None:
 
 def _without_plane(padding: Tensor | None, asked: Asked) -> Sight | None:
     if asked.kernel != OWN:
-        keys = asked.columns if asked.shown is None else len(asked.shown)
-        return _over_rows(_without_mask(asked.kernel, asked.rows, keys), asked)
+        width = asked.columns if asked.shown is None else len(asked.shown)
+        return _over_rows(_without_mask(asked.kernel, asked.rows, width), asked)
     real = np.ones(asked.columns, dtype=bool)
     if padding is not None:
         real = (padding[_lane(padding, asked), : asked.columns] != 0).cpu().numpy()
     seen = np.tri(asked.rows, asked.columns, asked.past, dtype=bool) & real
     if asked.kind != FULL:
-        keys = np.asarray(np.cumsum(real)) - 1  # as positions are counted where padding stands in front
-        keys = keys if asked.positions is None else np.concatenate([keys[: asked.past], asked.positions])
+        keys: Int[np.ndarray, " columns"] = real.cumsum(axis=0) - 1  # as is usual where padding stands in front
+        if asked.positions is not None:
+            keys = np.concatenate([keys[: asked.past], asked.positions])
         seen = seen & near(asked.kind, asked.size, keys[asked.past :], keys)
     return Sight(asked.kind, asked.size, np.asarray(seen))
 
