@@ -52,6 +52,7 @@ class TargetCall:
     rows: Float[np.ndarray, "kept vocab"] | None = None
     lane: int = 0  # which row of the batch
     lanes: int = 1  # how many there are
+    number: int = 0  # of the call that it is a row of
 
 
 class Tap:
@@ -101,6 +102,7 @@ class _Recorder:
         self.tap = Tap()
         self._model, self._kernel, self._kinds = model, kernel_of(model), layer_kinds(model.config)
         self._open: _Open | None = None
+        self._calls = 0
         self._numbers: WeakKeyDictionary[Cache, int] = WeakKeyDictionary()
         self._fresh = count()
 
@@ -190,7 +192,9 @@ class _Recorder:
         for call in under_way.lanes:
             call.cache = number if call.cache is None else call.cache
             call.rows = _rows(logits[call.lane]) if call.tokens else None
+            call.number = self._calls
             self.tap.calls.append(call)
+        self._calls += 1
 
     def _number(self, cache: Cache | None) -> int | None:
         """Caches are told apart by identity, and not kept alive for it."""
