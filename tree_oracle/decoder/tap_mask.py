@@ -4,9 +4,11 @@
     eager       added             added as 0 and 1     added             hides nothing
     sdpa        added             True attends         refused           a triangle from the upper left corner; one row: all
     own         added             True attends         refused           causal above the cached rows
+    foreign     added             cannot be told       cannot be told    one row: all; otherwise it cannot be told
 
-"own" is a model that reads its mask itself, such as the exact one. Measured on transformers 5.24; a boolean mask under eager
-therefore hides nothing, however it was meant. A cell is hidden if its score is moved down by 1e4 or more: exp(-1e4) is 0.
+"own" is a model that reads its mask itself, such as the exact one; "foreign" one whose attention is not that of transformers.
+Measured on transformers 5.24; a boolean mask under eager therefore hides nothing, however it was meant. A cell is hidden if its
+score is moved down by 1e4 or more: exp(-1e4) is 0.
 
 Columns are those of the keys that the layer's cache shows (``tree_oracle.masked.columns``): a static one has slots behind the
 rows that it holds, a window has dropped rows in front. What is read is laid over all rows, and what has been dropped is hidden.
@@ -27,7 +29,7 @@ from torch import Tensor, nn
 from tree_oracle.masked.columns import UNFILLED
 from tree_oracle.masked.kinds import FULL, near
 
-EAGER, SDPA, OWN = "eager", "sdpa", "own"
+EAGER, SDPA, OWN, FOREIGN = "eager", "sdpa", "own", "foreign"
 
 _HIDDEN = -1e4
 
@@ -48,8 +50,11 @@ def given(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], n
 
 def kernel_of(model: Any) -> str:
     """Which column of the table above holds for ``model``."""
-    reads_it_itself = any(module is model for module in innermost(model, "attention_mask"))
-    return OWN if reads_it_itself else str(model.config._attn_implementation)
+    takers = innermost(model, "attention_mask")
+    if any(module is model for module in takers):
+        return OWN
+    known = all(type(module).__module__.partition(".")[0] == "transformers" for module in takers)
+    return str(model.config._attn_implementation) if known else FOREIGN
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,8 @@ def acting(mask: Any, asked: Asked) -> Sight | None:
 
 
 def _without_plane(padding: Tensor | None, asked: Asked) -> Sight | None:
+    if asked.kernel == FOREIGN and asked.rows > 1:
+        return None
     if asked.kernel != OWN:
         width = asked.columns if asked.shown is None else len(asked.shown)
         return _over_rows(_without_mask(asked.kernel, asked.rows, width), asked)
@@ -122,6 +129,8 @@ def _without_mask(kernel: str, rows: int, keys: int) -> Bool[np.ndarray, "rows k
 
 
 def _of_plane(mask: Tensor, asked: Asked) -> Bool[np.ndarray, "rows keys"] | None:
+    if asked.kernel == FOREIGN and not mask.is_floating_point():
+        return None
     as_it_is = mask.dtype == torch.bool and asked.kernel != EAGER
     found = mask[_lane(mask, asked)]
     heads = (found if as_it_is else found > _HIDDEN).cpu().numpy()
