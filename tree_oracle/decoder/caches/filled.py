@@ -19,6 +19,7 @@ import torch
 from transformers import StaticCache
 from transformers.cache_utils import DynamicSlidingWindowLayer
 
+from tree_oracle.decoder.batch_state import POISON
 from tree_oracle.decoder.caches.layers import FP8_LAYER
 from tree_oracle.decoder.caches.ring import RingLayer
 from tree_oracle.decoder.commit import keep_path
@@ -31,14 +32,18 @@ Prefill = Callable[[Any, Sequence[int]], Any]
 
 
 def static_cache(slots: int) -> Prefill:
-    """Caches with room for ``slots`` rows.
+    """Caches with room for ``slots`` rows; slots behind a prompt are poisoned, so that a query that sees one is moved.
 
     Raises (when a request is opened):
         Unsupported: the model has layers with windows, whose static form drops rows that a rollback needs.
     """
 
     def prefill(model: Any, tokens: Sequence[int]) -> Any:
-        return _run(model, tokens, StaticCache(config=model.config, max_cache_len=slots))
+        cache = _run(model, tokens, StaticCache(config=model.config, max_cache_len=slots))
+        for layer in cache.layers if len(tokens) else ():
+            for rows in (layer.keys, layer.values):
+                rows[..., len(tokens) :, :] = POISON
+        return cache
 
     return prefill
 
