@@ -65,6 +65,9 @@ class Formula:
     def cache(self, tokens: Sequence[int]) -> tuple[LayerRows, ...]:
         raise NotImplementedError
 
+    def reaches(self) -> tuple[int | None, ...]:
+        return (None,)
+
     def noise(self) -> Noise:
         return Noise()
 

@@ -45,6 +45,9 @@ class ColdTruth:
     def cache(self, text: Sequence[int]) -> tuple[LayerRows, ...]:
         return layers_of(MODEL.run(text))
 
+    def reaches(self) -> tuple[int | None, ...]:
+        return (None,)
+
     def noise(self) -> Noise:
         return Noise()
 

@@ -18,7 +18,16 @@ from tree_oracle.record import Limits, Unsupported
 from tree_oracle.target import Target, forward_with_cache, layer_tensors, load_target, new_cache
 from tree_oracle.target.errors import TokenError
 
-TARGETS = [("exact", "sdpa"), ("tiny:llama", "eager"), ("tiny:qwen3", "sdpa"), ("tiny:gpt2", "sdpa")]
+WINDOWED = "exact:layers=full+sliding+chunked,window=4,chunk=4"
+TARGETS = [
+    ("exact", "sdpa"),
+    (WINDOWED, "sdpa"),
+    ("tiny:llama", "eager"),
+    ("tiny:qwen3", "sdpa"),
+    ("tiny:gpt2", "sdpa"),
+    ("tiny:gemma2", "eager"),
+    ("tiny:mistral", "sdpa"),
+]
 KINDS = ["reference", "sibling-leak", "values-not-moved", "first-child-only"]
 
 
@@ -105,9 +114,10 @@ def test_the_record_is_out_of_reach() -> None:
 
 
 def test_a_model_whose_masks_cannot_be_read_is_refused() -> None:
-    """One mask for all layers is read; a model with sliding layers would need one for each kind, and is refused by name."""
-    model = load_target("exact:layers=full+sliding,window=4").model
+    """A model that is told to look ahead is refused by name, before any hook is hung."""
+    model = load_target("exact").model
+    model.config.use_bidirectional_attention = True
     assert not can_tap(model)
-    with pytest.raises(Unsupported, match="sliding_attention"), tap(model):
+    with pytest.raises(Unsupported, match="bidirectional"), tap(model):
         pass
     assert not list(hooks(model))

@@ -27,12 +27,8 @@ from tree_oracle.target import SequentialTruth, Target, load_target
 from tree_oracle.tree import CandidateTree, Layout
 
 FAMILIES = ("VISIBLE", "POSITION", "HISTORY", "COMMIT")
-# Windows cannot be tapped yet, and a packed mask is no part of a round: such faults show through other seams.
-PLANTED = [
-    fault
-    for fault in FAULTS.values()
-    if fault.family in FAMILIES and fault.target == "exact" and Seam.TAP in showing(fault.parts)
-]
+# A packed mask is no part of a round: such faults show through other seams.
+PLANTED = [fault for fault in FAULTS.values() if fault.family in FAMILIES and Seam.TAP in showing(fault.parts)]
 TAPPED = [check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources)]
 ONCE = Budget(cases=0, shrink_runs=0, diagnose=False)
 
@@ -77,7 +73,7 @@ def seen_failing(results: Iterator[CheckResult]) -> CheckResult:
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
 def test_every_planted_fault_shows_in_what_the_target_is_asked(fault: Fault) -> None:
     """Faults of mask, position, history and commit fail a check through the tap, on the cases that every decoder gets."""
-    judge = battery(fault.decoder, TARGETS.get(fault.name, "exact"))
+    judge = battery(fault.decoder, TARGETS.get(fault.name, fault.target))
     assert seen_failing(judge.run(check) for check in likely_first(fault.check)).findings
 
 
@@ -92,7 +88,7 @@ def test_a_mask_is_blamed_by_the_check_of_its_law(name: str) -> None:
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
 def test_every_harmless_twin_passes(fault: Fault) -> None:
     """The same detours without the fault pass every check, seen from the target alone."""
-    judge = battery(fault.harmless)
+    judge = battery(fault.harmless, fault.target)
     done = [judge.finish(check, judge.stock.of(PROMPTS)[::8]) for check in TAPPED]
     assert {one.result.status for one in done} == {Status.PASSED}
     assert all("tap" in one.result.seams for one in done)
@@ -148,9 +144,10 @@ def test_a_cache_of_the_wrong_size_is_seen(commit: Commit) -> None:
 
 def test_only_a_generating_decoder_of_a_readable_target_is_tapped() -> None:
     """Without ``generate`` there is nothing to run under the tap, and without readable masks nothing to see by it."""
-    sliding = load_target("exact:layers=full+sliding,window=8")
+    unread = load_target("exact")
+    unread.model.config.use_bidirectional_attention = True
     assert Seam.TAP in make_subject(ReferenceDecoder, "exact").seams
-    assert Seam.TAP not in make_subject(ReferenceDecoder, sliding).seams
+    assert Seam.TAP not in make_subject(ReferenceDecoder, unread).seams
     only_opens = type("OnlyOpens", (), {"open": ReferenceDecoder.open})
     assert Seam.TAP not in make_subject(only_opens(), "exact").seams
     assert Seam.TAP.method == "generate"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tree_oracle.decoder.tap_mask import EAGER, OWN, SDPA, acting
+from tree_oracle.decoder.tap_mask import EAGER, OWN, SDPA, Asked, acting
 from tree_oracle.target import load_target
 
 FORMS = ["additive", "minus infinity", "bool", "zeros and ones", "none"]
@@ -30,6 +32,12 @@ def weights(mask: Tensor | None, kernel: str, rows: int, columns: int) -> np.nda
     return np.asarray(out[0, 0].numpy())
 
 
+def read_as(mask: object, kernel: str, rows: int, past: int, **asked: Any) -> np.ndarray | None:
+    """The cells of a mask, in a call of a single row unless told otherwise."""
+    seen = acting(mask, Asked(rows, past, kernel, **asked))
+    return None if seen is None else seen.mask
+
+
 def in_form(seen: Tensor, form: str) -> Tensor | None:
     if form == "none":
         return None
@@ -47,7 +55,7 @@ def test_visible_is_what_gets_a_weight(kernel: str, form: str, rows: int, past: 
     seen = torch.tensor(cells).reshape(rows, past + rows)
     seen[:, past:] |= torch.eye(rows, dtype=torch.bool)  # a row that sees nothing gets weights of NaN
     mask = in_form(seen, form)
-    read = acting(mask, kernel, rows, past)
+    read = read_as(mask, kernel, rows, past)
     assert read is not None
     assert np.array_equal(read, weights(mask, kernel, rows, past + rows) > 0)
 
@@ -73,22 +81,24 @@ def test_the_exact_model_is_read_as_it_reads(form: str, rows: int, past: int, da
     ids = list(range(columns))
     base = run(ids)
     changes = [(run([*ids[:c], 60, *ids[c + 1 :]]) != base).any(dim=-1) for c in range(columns)]
-    read = acting(mask, OWN, rows, past)
+    read = read_as(mask, OWN, rows, past)
     assert read is not None
     assert np.array_equal(read, torch.stack(changes, dim=1).numpy())
 
 
 def test_what_cannot_be_read_is_not_guessed() -> None:
-    """Masks that differ by head, that have too few columns, or that show slots of the cache not yet filled are not read."""
+    """Masks that differ by head, that have too few columns, or that are no dense ones are not read; slots not filled are told."""
     by_head = torch.zeros(1, 2, 1, 3)
     by_head[0, 1, 0, 0] = float("-inf")
-    assert acting(by_head, EAGER, 1, 2) is None
-    assert acting(torch.zeros(1, 1, 1, 2), EAGER, 1, 2) is None
-    assert acting(torch.zeros(1, 1, 1, 5), SDPA, 1, 2) is None
-    assert acting(torch.ones(1, 3), SDPA, 1, 2) is None
-    assert acting("flex", SDPA, 1, 2) is None
+    assert read_as(by_head, EAGER, 1, 2) is None
+    assert read_as(torch.zeros(1, 1, 1, 2), EAGER, 1, 2) is None
+    stale = acting(torch.zeros(1, 1, 1, 5), Asked(1, 2, SDPA))
+    assert stale is not None
+    assert stale.stale
+    assert read_as(torch.ones(1, 3), SDPA, 1, 2) is None
+    assert read_as("flex", SDPA, 1, 2) is None
     unfilled = torch.zeros(1, 1, 1, 5)
     unfilled[..., 3:] = float("-inf")
-    read = acting(unfilled, SDPA, 1, 2)
+    read = read_as(unfilled, SDPA, 1, 2)
     assert read is not None
     assert read.tolist() == [[True, True, True]]

@@ -4,6 +4,7 @@
    tiny:qwen3, one ordinary pass per node against one pass over shared prefixes.
 2. ``doctor`` and the whole battery on the reference decoder, beyond the import of torch and transformers.
 3. Cases until each planted fault is caught by its check: median and maximum.
+4. A generation of the reference decoder under the tap against the same without it, a prompt of 8 tokens and 64 more.
 """
 
 from __future__ import annotations
@@ -66,6 +67,27 @@ def caught_at() -> list[int]:
     return [proof.caught_at for proof in proofs if proof.caught_at is not None]
 
 
+def tap_ratio(spec: str) -> tuple[float, float, float]:
+    """Seconds with and without the tap (medians), and the median of the ratios pair by pair."""
+    from tree_oracle import ReferenceDecoder, load_target
+    from tree_oracle.decoder import tap
+    from tree_oracle.record import Limits
+    from tree_oracle.target import one_torch_thread
+
+    target = load_target(spec)
+    decoder, prompt, limits = ReferenceDecoder(target), [3, 1, 4, 1, 5, 9, 2, 6], Limits(max_new_tokens=64)
+
+    def tapped() -> None:
+        with tap(target.model):
+            decoder.generate([prompt], limits)
+
+    with one_torch_thread():
+        tapped(), decoder.generate([prompt], limits)
+        pairs = [(seconds(tapped), seconds(lambda: decoder.generate([prompt], limits))) for _ in range(3 * REPEATS)]
+    under, bare = (statistics.median(side) for side in zip(*pairs, strict=True))
+    return under, bare, statistics.median(slow / fast for slow, fast in pairs)
+
+
 def main() -> None:
     """Measure everything and print it."""
     bare = seconds(lambda: __import__("torch") and __import__("transformers"))
@@ -76,6 +98,7 @@ def main() -> None:
     doctor = seconds(lambda: list(examine(make_subject(ReferenceDecoder, "exact"))))
     battery = seconds(lambda: check_decoder(ReferenceDecoder))
     cases = caught_at()
+    taps = {spec: tap_ratio(spec) for spec in ("tiny:qwen3", "tiny:gemma3")}
     print("| what | measured |\n| --- | --- |")
     print(
         f"| naive loop / shared truth, 63-node Medusa tree, prefix {PREFIX} | {ratio:.1f}x ({naive:.3f} s / {shared:.3f} s) |"
@@ -85,6 +108,8 @@ def main() -> None:
     print(
         f"| cases until a fault is caught, {len(cases)} faults | median {statistics.median(cases):g}, most {max(cases)} |"
     )
+    for spec, (under, bare, ratio) in taps.items():
+        print(f"| a generation under the tap / without it, {spec} | {ratio:.2f}x ({under:.3f} s / {bare:.3f} s) |")
 
 
 if __name__ == "__main__":

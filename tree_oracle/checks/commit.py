@@ -33,8 +33,9 @@ def _committed(round_: Round) -> tuple[int, ...]:
 def cache_equals_a_cold_run(view: View) -> Iterator[Finding]:
     """After every round the cache holds the committed tokens without the newest one, each row as a cold run makes it.
 
-    Woken by accepted slots that are scattered, one of them equal to a later rank. Where a row is wrong, the layer, keys or
-    values, and the token it should belong to are named.
+    A layer with a window may show its newest rows alone, if it shows all that the next token sees. Woken by accepted slots that
+    are scattered, one of them equal to a later rank. Where a row is wrong, the layer, keys or values, and the token it should
+    belong to are named.
     """
     for index, round_ in enumerate(view.rounds):
         assert round_.cache is not None
@@ -51,11 +52,18 @@ def _wrong_cache(
     if len(seen) != len(cold):
         yield fail("the cache has the wrong number of layers", expected=len(cold), seen=len(seen), round=index)
         return
+    reaches = view.truth.reaches()
     for layer, (mine, theirs) in enumerate(zip(seen, cold, strict=True)):
         for part, ours, true in (("keys", mine.keys, theirs.keys), ("values", mine.values, theirs.values)):
-            yield from _wrong_part(
-                view, np.asarray(ours.numpy()), np.asarray(true.numpy()), held, f"layer {layer} {part}", index
-            )
+            found, whole = np.asarray(ours.numpy()), np.asarray(true.numpy())
+            due = _newest(whole, found.shape[-2], reaches[layer]) if layer < len(reaches) else whole
+            yield from _wrong_part(view, found, due, held, f"layer {layer} {part}", index)
+
+
+def _newest(cold: np.ndarray, shown: int, reach: int | None) -> np.ndarray:
+    """What ``shown`` rows of a layer are held against: as many of the newest, but no fewer than its window reaches."""
+    rows = cold.shape[-2]
+    return cold if reach is None else cold[..., rows - min(rows, max(shown, reach)) :, :]
 
 
 def _wrong_part(
@@ -63,10 +71,11 @@ def _wrong_part(
 ) -> Iterator[Finding]:
     if seen.shape != cold.shape:
         rows, due = seen.shape[-2], cold.shape[-2]
+        which = "the committed tokens without the newest" if due == len(held) else "all that the next token sees"
         newest = ": the newest committed token, the next root, is already among them" if rows == due + 1 else ""
         yield fail(
             f"the cache holds {rows} rows{newest}" if rows != due else f"{where} has the wrong shape",
-            expected=f"{due} rows, the committed tokens without the newest ({where} {cold.shape})",
+            expected=f"{due} rows, {which} ({where} {cold.shape})",
             seen=f"{rows} rows ({where} {seen.shape})",
             round=index,
         )
@@ -77,10 +86,11 @@ def _wrong_part(
         room = max(room, view.truth.cache_room(held))  # the floor is that of a sample, and errors have long tails
     wrong = np.flatnonzero(~(gaps <= room)).tolist()
     if wrong:
+        first = len(held) - len(gaps)  # of a window the newest rows are shown
         yield fail(
-            f"cache row {wrong[0]} is not what a cold run puts there ({where})",
-            expected=f"the row of committed token {wrong[0]}, off by at most {room:.3g}",
-            seen=f"rows {listing(wrong)} differ, the first by {gaps[wrong[0]]:.3g}",
+            f"cache row {first + wrong[0]} is not what a cold run puts there ({where})",
+            expected=f"the row of committed token {first + wrong[0]}, off by at most {room:.3g}",
+            seen=f"rows {listing(first + row for row in wrong)} differ, the first by {gaps[wrong[0]]:.3g}",
             round=index,
         )
 

@@ -22,6 +22,7 @@ from tree_oracle.decoder.scores import path_scores
 from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.masked import tree_pass
 from tree_oracle.record import Limits
+from tree_oracle.target import prefill
 from tree_oracle.tree import CandidateTree, Layout, lay_out
 from tree_oracle.verify import walk
 
@@ -46,6 +47,8 @@ Scorer = Callable[[CandidateTree, Rows], Float[np.ndarray, " n"]]
 Kept = Int[np.ndarray, " kept"]
 # (tree, decision, number of emitted tokens): the nodes whose cache rows stay, in cache order.
 Keep = Callable[[CandidateTree, Decision, int], Kept]
+# (model, committed tokens without the newest): a cache of them.
+Prefill = Callable[[PreTrainedModel, Sequence[int]], Any]
 # (cache, cached rows before the round, nodes to keep): afterwards the cache holds those rows and no others.
 Commit = Callable[[DynamicCache, int, Kept], None]
 # (accepted nodes, pool row per node, block table, pools): afterwards the pools hold the path behind the request's rows.
@@ -82,6 +85,7 @@ class Parts:
     build: Build = field(default=build_tree)
     lay_out: LayOut = field(default=lay_out)
     encode: LayOut | None = None  # what ``lay_out`` answers instead: buffers that the pass does not read
+    prefill: Prefill = field(default=prefill)  # the kind of cache of a request that is decoded alone
     target_pass: TargetPass = field(default=run_target)
     walk: Walker = field(default=greedy)
     score: Scorer = field(default=path_scores)

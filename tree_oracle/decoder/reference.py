@@ -21,7 +21,7 @@ from tree_oracle.decoder.sampled import NextLaw, SampledDecoder, SampledText
 from tree_oracle.decoder.seams import Answer
 from tree_oracle.decoder.session import ReferenceSession, Request
 from tree_oracle.record import Limits, Round
-from tree_oracle.target import Target, prefill
+from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree, Layout
 from tree_oracle.verify.law import Declaration
 
@@ -60,7 +60,7 @@ class ReferenceDecoder:
 
     def tree_logits(self, prefix: Sequence[int], tree: CandidateTree) -> Rows:
         """Logits at every node: row v is the law of the token after node v."""
-        cache = prefill(self.target.model, prefix[:-1])
+        cache = self.parts.prefill(self.target.model, prefix[:-1])
         return self.parts.target_pass(self.target.model, cache, tree, self.parts.lay_out(tree, len(prefix)))
 
     def accept(self, tree: CandidateTree, rows: Float[np.ndarray, "n vocab"]) -> tuple[tuple[int, ...], int]:

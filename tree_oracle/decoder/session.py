@@ -9,13 +9,14 @@ the target, walks, cuts at the limits, and keeps the rows of the root and of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from transformers import DynamicCache
 
+from tree_oracle.decoder.caches.layers import held_in
 from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows, Stop
 from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
-from tree_oracle.target import Target, layer_tensors, prefill
+from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree, Layout
 
 
@@ -57,7 +58,7 @@ class Request:
     def __init__(self, target: Target, parts: Parts, prompt: Sequence[int], limits: Limits) -> None:
         self.text = Text(prompt, limits)
         self._target, self._parts = target, parts
-        self._cache = prefill(target.model, self.committed[:-1])
+        self._cache = parts.prefill(target.model, self.committed[:-1])
 
     @property
     def committed(self) -> list[int]:
@@ -186,9 +187,13 @@ def round_of(
     )
 
 
-def cache_rows(cache: DynamicCache) -> tuple[LayerRows, ...]:
-    """Keys and values of the first request of a cache, layer by layer, heads x rows x width."""
-    return tuple(LayerRows(*(Array.of(_wide(part[0])) for part in layer)) for layer in layer_tensors(cache))
+def cache_rows(cache: Any) -> tuple[LayerRows, ...]:
+    """Keys and values of the first request of a cache, layer by layer, heads x rows x width; of a window its newest rows.
+
+    Raises:
+        Unsupported: a layer whose rows cannot be read.
+    """
+    return tuple(LayerRows(*(Array.of(_wide(part[0])) for part in held_in(layer))) for layer in cache.layers)
 
 
 def _wide(values: object) -> np.ndarray:

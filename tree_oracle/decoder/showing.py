@@ -18,6 +18,7 @@ _SHOWN: dict[str, frozenset[Seam]] = {
     "encode": frozenset({Seam.LAY_OUT}),
     "lay_out": _ROUNDS | {Seam.LAY_OUT, Seam.TREE_LOGITS},
     "target_pass": _ROUNDS | {Seam.TREE_LOGITS},
+    "prefill": _ROUNDS | {Seam.TREE_LOGITS},
     "walk": _ROUNDS | {Seam.ACCEPT},
     "batch": frozenset({Seam.SESSION}),
     "score": _ROUNDS,

@@ -13,77 +13,133 @@ from the tokens committed by then. Candidates that repeat the text and that all 
 path fed again, and are taken for that. Where the cache has the wrong size no such reading exists: then the first token of the
 call is its root, and the record shows no ``visible``, for which it has no columns, but rows, which a wrong cache makes wrong.
 
+In a batch every row of a call is read as if it were a call of its own (``tap_lanes``), ``recover`` is asked for one request
+after the other, and rows that do not go on from a request's text belong to others.
+
 Every emitted token has to be accounted for in this way. A call that nobody saw leaves a hole, which is not bridged. A decoder
 that keeps no cache, or that builds a new one every round while its drafter runs the target too, is not followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterator, Sequence
 
 from tree_oracle.decoder.tap_calls import Tap, TargetCall
 from tree_oracle.decoder.tap_errors import Unexplained
+from tree_oracle.decoder.tap_lanes import as_alone
+from tree_oracle.decoder.tap_sights import hides_within, telling
 from tree_oracle.decoder.tap_view import Text, repeats, view_of
 from tree_oracle.record import Round
 
+Stream = Callable[[], list[TargetCall]]  # raises Unexplained
 
-def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int]) -> list[Round]:
+_MOST_READINGS = 64
+
+
+def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int], *, row: int | None = None) -> list[Round]:
     """The rounds that emitted ``output`` after ``prompt``; a round without nodes below its root is plain decoding.
 
+    ``row``: which row of a batch is the request's at first; needed where another has the same prompt.
+
     Raises:
-        Unexplained: the calls do not account for every token, two caches do, or a mask cannot be read.
+        Unexplained: the calls do not account for every token, two caches or rows do, or a mask cannot be read.
     """
     if not tap.calls:
         raise Unexplained("the target's model was not called")
-    handed = {call.cache for call in tap.calls if call.handed and call.cache is not None}
-    apart = [[call for call in tap.calls if call.cache == number] for number in sorted(handed)]
-    together = [[call for call in tap.calls if call.cache in handed]]  # a decoder may build its cache anew every round
-    text, refusals = (*prompt, *output), []
-    for streams in (apart, together):
-        readings = []
-        for calls in streams:
+    text, readings, refusals = (*prompt, *output), list[list[Round]](), list[Unexplained]()
+    for starts in _streams([as_alone(call) for call in tap.calls], text, len(prompt), row):
+        for start in starts:
             try:
-                readings.append(_follow(calls, text, len(prompt)))
+                readings += _follow(start(), text, len(prompt), row)
             except Unexplained as refusal:
                 refusals.append(refusal)
         if readings:
-            return _most_drafted(readings)
+            return _only(readings if any(call.lanes > 1 for call in tap.calls) else _most_drafted(readings))
     raise max(refusals, key=lambda refusal: refusal.accounted)
 
 
-def _most_drafted(readings: list[list[Round]]) -> list[Round]:
+def _streams(calls: list[TargetCall], text: Text, start: int, row: int | None) -> Iterator[list[Stream]]:
+    """The calls that may be those of one request, the likelier ones first."""
+    handed = {call.cache for call in calls if call.handed and call.cache is not None}
+    together = [call for call in calls if call.cache in handed]  # a decoder may build its cache anew every round
+    if any(call.lanes > 1 for call in calls):
+        fitting = [at for at, call in enumerate(together) if repeats(call, start, text) and _in_row(call, row)]
+        first = [at for at in fitting if together[at].number == together[fitting[0]].number]
+        if not first:
+            raise Unexplained("no row of a target call over a cache goes on from the prompt")
+        yield [lambda at=at: together[at:] for at in first]  # type: ignore[misc]
+        return
+    apart = [[call for call in calls if call.cache == number] for number in sorted(handed)]
+    for streams in (apart, [together]):
+        yield [lambda stream=stream: _after_prefill(stream, text, start) for stream in streams]  # type: ignore[misc]
+
+
+def _in_row(call: TargetCall, row: int | None) -> bool:
+    return row is None or call.lanes == 1 or call.lane == row
+
+
+def _most_drafted(readings: list[list[Round]]) -> list[list[Round]]:
     """A drafter that runs the target may account for a text that is short, or that it guessed; it verifies nothing."""
     drafted = [sum(len(round_.tokens or ()) - 1 for round_ in rounds) for rounds in readings]
-    alike = drafted.count(max(drafted))
-    if alike > 1:
-        raise Unexplained(f"{alike} caches account for the text alike: no telling which of them verifies it")
-    return readings[drafted.index(max(drafted))]
+    return [rounds for rounds, count in zip(readings, drafted, strict=True) if count == max(drafted)]
 
 
-def _follow(calls: list[TargetCall], text: Text, start: int) -> list[Round]:
-    """The rounds of one stream, call by call.
+def _only(readings: list[list[Round]]) -> list[Round]:
+    if any(rounds != readings[0] for rounds in readings[1:]):
+        raise Unexplained(f"{len(readings)} caches or rows account for the text alike: no telling which verifies it")
+    return readings[0]
+
+
+def _follow(stream: list[TargetCall], text: Text, start: int, row: int | None) -> list[list[Round]]:
+    """The rounds of one stream, call by call; several readings where in a batch more than one row goes on from the text.
 
     Raises:
-        Unexplained: not every token after the first ``start`` is accounted for.
+        Unexplained: not every token after the first ``start`` is accounted for, or there are too many readings to tell.
     """
-    stream = _after_prefill(calls, text, start)
-    committed, rounds = start, []
-    for call, following in zip(stream, (*stream[1:], None), strict=True):
-        view = view_of(call, committed, text)
+    open_, found, refusals = [(0, start, list[Round]())], list[list[Round]](), list[Unexplained]()
+    while open_:
+        if len(open_) + len(found) > _MOST_READINGS:
+            raise Unexplained(f"more than {_MOST_READINGS} ways through the rows of a batch account for the text")
+        at, committed, rounds = open_.pop()
+        view = view_of(stream[at], committed, text)
         most = min(committed + len(view.walks), len(text))
         least = committed + (len(view.tokens) > 1)  # a round emits something; the last row of a prompt may go unused
-        reached = None if following is None else _start_of(following, text, least, most)
-        if reached is None and most < len(text):
-            raise _hole(most - start, len(text) - start, following)
-        reached = len(text) if reached is None else reached
-        if reached > committed:
-            rounds.append(view.round(text, committed, reached))
-        if reached == len(text):
-            break  # a later call emits nothing
-        committed = reached
-    return rounds
+        ways = _onward(stream, at, text, least, most, row)
+        if not ways and most < len(text):
+            refusals.append(_hole(most - start, len(text) - start, stream[at + 1] if at + 1 < len(stream) else None))
+        for following, reached in ways or ([(at, len(text))] if most == len(text) else []):
+            further = [*rounds, view.round(text, committed, reached)] if reached > committed else rounds
+            if reached == len(text):
+                found.append(further)  # a later call emits nothing
+                if row is not None:
+                    return found  # who names the row believes that requests keep theirs as long as they can
+            else:
+                open_.append((following, reached, further))
+    if not found:
+        raise max(refusals, key=lambda refusal: refusal.accounted)
+    return found
+
+
+def _onward(
+    stream: list[TargetCall], at: int, text: Text, least: int, most: int, row: int | None
+) -> list[tuple[int, int]]:
+    """The next call of the request, and how many tokens were committed before it; none if no call fits.
+
+    A request alone has the very next call. In a batch rows may move when requests leave, so every row of the next call with
+    one that goes on from the text may be the request's; last, to be tried first, the row that it had.
+    """
+    if all(call.lanes == 1 for call in stream[at:]):
+        reached = _start_of(stream[at + 1], text, least, most) if at + 1 < len(stream) else None
+        return [] if reached is None else [(at + 1, reached)]
+    here = stream[at].lane if stream[at].lanes > 1 else row
+    fitting = list[tuple[int, int]]()
+    for place in range(at + 1, len(stream)):
+        if fitting and stream[place].number != stream[fitting[0][0]].number:
+            break
+        reached = _start_of(stream[place], text, least, most, fed=True)
+        if stream[place].number > stream[at].number and reached is not None:
+            fitting.append((place, reached))
+    return sorted(fitting, key=lambda way: stream[way[0]].lane == here)
 
 
 def _after_prefill(calls: list[TargetCall], text: Text, start: int) -> list[TargetCall]:
@@ -97,20 +153,25 @@ def _after_prefill(calls: list[TargetCall], text: Text, start: int) -> list[Targ
     raise Unexplained("no target call over a cache, alone in its batch, goes on from the prompt")
 
 
-def _start_of(call: TargetCall, text: Text, least: int, most: int) -> int | None:
-    """How many tokens, ``least`` to ``most``, were committed before ``call``; None if no number fits."""
+def _start_of(call: TargetCall, text: Text, least: int, most: int, *, fed: bool = False) -> int | None:
+    """How many tokens, ``least`` to ``most``, were committed before ``call``; None if no number fits.
+
+    ``fed``: only a call counts that holds the tokens from the first that is not cached.
+    """
     fitting = [c for c in range(least, most + 1) if repeats(call, c, text) and _may_be_fed_again(call, c - call.past)]
     if fitting:
         return fitting[-1]
-    if not call.tokens or (most == len(text) <= call.past):
+    if fed or not call.tokens or (most == len(text) <= call.past):
         return None  # a decoder that does not stop at once: the text is accounted for, and this call lies behind it
     return next((c for c in range(most, least - 1, -1) if call.tokens[0] == text[c - 1]), None)
 
 
 def _may_be_fed_again(call: TargetCall, again: int) -> bool:
     """Whether all later tokens see the first ``again`` as they see a prefix; of the root alone nothing is asked."""
-    mask = call.masks[0] if call.masks else None
-    return again == 1 or (mask is not None and bool(np.all(mask[again - 1 :, call.past : call.past + again])))
+    if again == 1:
+        return True
+    sights = [sight for sight in call.sights if sight is not None]
+    return bool(sights) and not hides_within(telling(sights), call.past, call.past + again, call.positions)
 
 
 def _hole(accounted: int, total: int, following: TargetCall | None) -> Unexplained:

@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float, Int
 
 from tree_oracle.decoder.tap_calls import TargetCall
 from tree_oracle.decoder.tap_errors import Unexplained
+from tree_oracle.decoder.tap_mask import Sight
+from tree_oracle.decoder.tap_sights import nodes_of, telling, whole
 from tree_oracle.decoder.tap_tree import mask_of, parents_first, paths, possible_links, settled
 from tree_oracle.record import Array, Round
 
@@ -27,7 +29,7 @@ class CallView:
     tokens: tuple[int, ...]
     positions: tuple[int, ...]
     visible: Bool[np.ndarray, "n n"]  # which node sees which
-    shown: list[Mask | None]  # the masks as a record shows them, one for each that layers were handed
+    shown: list[tuple[Sight, Mask | None]]  # what layers see, and its cells as a record shows them
     rows: Float[np.ndarray, "n vocab"] | None
     links: Bool[np.ndarray, "n n"]
     walks: list[tuple[int, ...]]  # entry i: a branch that holds the next i tokens of the text
@@ -53,7 +55,8 @@ class CallView:
     def _most_telling(self, parents: tuple[int, ...]) -> Mask | None:
         """Layers may be handed different masks: the first that is not this tree's, if one is not."""
         due = mask_of(parents)
-        return next((mask for mask in self.shown if mask is None or not _is(mask, due)), self.shown[0])
+        masks = [None if m is None else whole(m, sight, self.positions, due) for sight, m in self.shown]
+        return next((mask for mask in masks if mask is None or not _is(mask, due)), masks[0])
 
 
 def view_of(call: TargetCall, committed: int, text: Text) -> CallView:
@@ -62,20 +65,21 @@ def view_of(call: TargetCall, committed: int, text: Text) -> CallView:
     Raises:
         Unexplained: a mask that was handed to the attention cannot be read.
     """
-    first = root_of(call, committed, text)
-    masks = [mask[first:] for mask in call.masks if mask is not None]
-    if not masks or len(masks) < len(call.masks):
+    first, sights = root_of(call, committed, text), [sight for sight in call.sights if sight is not None]
+    if not sights or len(sights) < len(call.sights):
         raise Unexplained("the attention was handed a mask that cannot be read: neither a dense one nor none")
     nodes = len(call.tokens) - first
-    order = parents_first(masks[0][:, -nodes:])
-    visible = masks[0][:, -nodes:][np.ix_(order, order)]
+    seen = nodes_of(telling(sights), nodes)
+    order = parents_first(seen)
+    visible = seen[np.ix_(order, order)]
     tokens, positions = _ordered(call.tokens[first:], order), _ordered(call.positions[first:], order)
     links = possible_links(visible, positions)
+    columns = _columns(telling(sights).mask[first:, :-nodes], committed - 1)
     return CallView(
         tokens=tokens,
         positions=positions,
         visible=visible,
-        shown=[_shown(mask, committed - 1, order) for mask in masks],
+        shown=[(sight, _shown(sight, columns, order)) for sight in sights],
         rows=_rows_of(call, order),
         links=links,
         walks=paths(links, tokens, text[committed:]),
@@ -102,17 +106,22 @@ def _ordered(values: tuple[int, ...], order: Int[np.ndarray, " n"]) -> tuple[int
     return tuple(values[place] for place in order.tolist())
 
 
-def _shown(mask: Mask, cached: int, order: Int[np.ndarray, " n"]) -> Mask | None:
-    """The mask over ``cached`` committed tokens and the nodes in order; None if it has no such columns.
+def _columns(cached: Mask, committed: int) -> Int[np.ndarray, " committed"] | None:
+    """The columns of the committed tokens before the root; None if the cache holds another number of rows.
 
     Cached rows that no node sees are dead, and left out where the cache holds just so many too many.
     """
-    held = mask.shape[1] - len(order)
-    columns = np.arange(held)
-    if held != cached:
-        columns = np.flatnonzero(mask[:, :held].any(axis=0))
-    if len(columns) != cached:
+    columns = np.arange(cached.shape[1])
+    if len(columns) != committed:
+        columns = np.flatnonzero(cached.any(axis=0))
+    return columns if len(columns) == committed else None
+
+
+def _shown(sight: Sight, columns: Int[np.ndarray, " committed"] | None, order: Int[np.ndarray, " n"]) -> Mask | None:
+    """The cells over the committed tokens and the nodes in order; None if a record has no columns for what is seen."""
+    if columns is None or sight.stale:
         return None
+    mask, held = sight.mask[-len(order) :], sight.mask.shape[1] - len(order)
     return np.asarray(mask[np.ix_(order, np.concatenate([columns, held + order]))])
 
 

@@ -11,6 +11,7 @@ from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
 from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.fault import Fault
+from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
@@ -221,6 +222,7 @@ _CATALOGUE = (
     ),
     *ROUND_FAULTS,
     *WINDOW_FAULTS,
+    *HELD_FAULTS,
     *MOVE_FAULTS,
     *STATE_FAULTS,
     *BATCH_FAULTS,

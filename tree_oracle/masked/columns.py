@@ -2,7 +2,7 @@
 
 Rows are numbered in the order in which they were written: ``past`` cached ones, then ``n`` nodes.
 
-    DynamicLayer                  all of them
+    DynamicLayer                  all of them; so does Fp8QuantizedLayer
     DynamicSlidingWindowLayer     the cached ones that it still holds (window - 1), then the nodes
     StaticLayer                   all of them, then slots that are not filled
     StaticSlidingWindowLayer      as StaticLayer while everything fits into its slots, the window; then as the dynamic one
@@ -28,10 +28,12 @@ UNFILLED = -1
 
 # Releases before it could write a tree into a full static window; the older class takes one token at a time.
 _STATIC_SLIDING: Any = getattr(cache_utils, "StaticSlidingWindowLayer", None)
+_FP8: Any = getattr(cache_utils, "Fp8QuantizedLayer", None)
 
 _PROVEN_CACHES = (DynamicCache, StaticCache)
 
 Columns = Int[np.ndarray, " columns"]
+_Shown = Callable[[Any, int, int], Columns]
 
 
 def refuse_cache(cache: Any) -> None:
@@ -66,6 +68,21 @@ def shown_rows(cache: Any, layer: int, past: int, n: int) -> Columns:
     return _SHOWN[type(found)](found, past, n)
 
 
+def show_as(kind: type, shown: _Shown) -> None:
+    """Make a class of layer known, with a function (layer, past, n) that says which row each of its columns is."""
+    _SHOWN[kind] = shown
+
+
+def columns_if_known(cache: Any, layer: int, past: int, n: int) -> Columns | None:
+    """``shown_rows`` for whoever only looks: None for a cache, or a state of it, whose columns are not known."""
+    if type(cache) not in _PROVEN_CACHES or (layer < len(cache.layers) and type(cache.layers[layer]) not in _SHOWN):
+        return None
+    try:
+        return shown_rows(cache, layer, past, n)
+    except UsageError:  # the decoder's caches may be out of step, which is for the rows to show
+        return None
+
+
 def laid_over(visible: Bool[np.ndarray, "n rows"], columns: Columns, layer: int) -> Bool[np.ndarray, "n columns"]:
     """The mask over rows as a mask over columns; slots that are not filled are hidden.
 
@@ -89,6 +106,7 @@ def _dynamic(_: Any, past: int, n: int) -> Columns:
 
 def _dynamic_window(layer: Any, past: int, n: int) -> Columns:
     held = 0 if layer.keys is None else int(layer.keys.shape[-2])
+    held = min(held, int(layer.sliding_window) - 1)  # one that records the past holds more, and does not show it
     return np.arange(past - held, past + n)
 
 
@@ -114,7 +132,8 @@ def _refuse_count(held: int, past: int) -> NoReturn:
     raise UsageError(f"the cache holds {held} rows; the mask is made for {past}")
 
 
-_Shown = Callable[[Any, int, int], Columns]
 _SHOWN: dict[Any, _Shown] = {DynamicLayer: _dynamic, DynamicSlidingWindowLayer: _dynamic_window, StaticLayer: _static}
 if _STATIC_SLIDING is not None:
     _SHOWN[_STATIC_SLIDING] = _static_window
+if _FP8 is not None:
+    _SHOWN[_FP8] = _dynamic

@@ -56,11 +56,12 @@ REASONS = {
 }
 
 
-def refuse_unsupported(model: PreTrainedModel, *, windows: bool = False) -> None:
+def refuse_unsupported(model: PreTrainedModel, *, windows: bool = False, attention: bool = True) -> None:
     """Return if a tree mask is proven to be obeyed by this model.
 
     Args:
         windows: the caller keeps to the window of each layer. Without it, a model with windows or chunks is refused.
+        attention: the model's attention is that of transformers, so it has to be a proven one.
 
     Raises:
         Unsupported: the model type, one of its layers, a setting, or its attention implementation is not proven.
@@ -76,7 +77,9 @@ def refuse_unsupported(model: PreTrainedModel, *, windows: bool = False) -> None
         _refuse_windows(kinds)
     if getattr(config, "use_bidirectional_attention", None):
         raise Unsupported("the model is told to use bidirectional attention: its sequential rows see later tokens")
-    if config.model_type != "tree_oracle_exact":  # which holds its own mask logic and has no attention kernel to choose
+    if (
+        attention and config.model_type != "tree_oracle_exact"
+    ):  # which holds its own mask logic and has no attention kernel to choose
         _refuse_attention(config)
 
 

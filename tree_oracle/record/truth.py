@@ -76,6 +76,10 @@ class Truth(Protocol):
         """The cache after an ordinary cold run over ``tokens``, in the target's own dtype (widened to float32)."""
         ...
 
+    def reaches(self) -> tuple[int | None, ...]:
+        """Of each layer of the cache, how many of the newest rows the next token can see; None: all."""
+        ...
+
     def noise(self) -> Noise:
         """The measured noise floor, measured once and kept."""
         ...

@@ -19,6 +19,7 @@ from tree_oracle.record import Array, Continuation, Grade, LayerRows, Limits, No
 from tree_oracle.target.compat import layer_tensors, prefill
 from tree_oracle.target.errors import HistoryError
 from tree_oracle.target.greedy_plain import plain_greedy
+from tree_oracle.target.reach import reaches
 from tree_oracle.target.sequential_naive import History, naive_rows
 from tree_oracle.target.sequential_noise import cache_room, measure_noise, row_error
 from tree_oracle.target.sequential_shared import shared_rows
@@ -101,6 +102,10 @@ class SequentialTruth:
         with self._threads():
             layers = layer_tensors(prefill(self.target.model, history))
         return tuple(LayerRows(_array(keys[0]), _array(values[0])) for keys, values in layers)
+
+    def reaches(self) -> tuple[int | None, ...]:
+        """Of each layer how many of the newest rows the next token can see; None: all."""
+        return reaches(self.target.model.config)
 
     def noise(self) -> Noise:
         """The noise floor, measured on first use and kept."""
