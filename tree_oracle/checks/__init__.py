@@ -14,9 +14,11 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
     move,
     move_states,
     position,
+    ranks,
     sequence,
     stop,
     visible,
+    work,
 )
 from tree_oracle.checks.check import CHECKS as CHECKS
 from tree_oracle.checks.check import Check as Check

@@ -145,6 +145,19 @@ def _tie(case: Case, rounds: Rounds) -> bool | None:
     return _any(any(tied[v] for v in (0, *accepted)) for _, _, accepted in _decided(rounds))
 
 
+@_outcome("near tie between siblings", "near")
+def _near(case: Case, rounds: Rounds) -> bool | None:
+    def drafted(round_: Round, parents: tuple[int, ...], node: int) -> bool:
+        assert round_.rows is not None and round_.tokens is not None
+        best = np.argsort(np.asarray(round_.rows.numpy())[node])[-2:].tolist()
+        return set(best) <= {round_.tokens[v] for v, parent in enumerate(parents) if parent == node}
+
+    if case.rows is not None or case.batch:
+        return None
+    found = [one for one in _decided(rounds, siblings=True) if one[0].rows is not None and one[0].tokens is not None]
+    return _any(any(drafted(r, parents, v) for v in (0, *path)) for r, parents, path in found)
+
+
 # --------------------------------------------------------------------------------------------------------- a whole text
 
 

@@ -18,10 +18,12 @@ from tree_oracle.construct import Draft, TreePolicy
 from tree_oracle.decoder.batch_parts import BatchParts
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.ranks import RankParts
 from tree_oracle.decoder.scores import path_scores
 from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.masked import tree_pass
-from tree_oracle.record import Limits
+from tree_oracle.record import Limits, Work
+from tree_oracle.target import prefill
 from tree_oracle.tree import CandidateTree, Layout, lay_out
 from tree_oracle.verify import walk
 
@@ -40,6 +42,8 @@ class Decision:
 # may know how one policy drafts.
 Build = Callable[[Any, Draft, int], Any]
 LayOut = Callable[[CandidateTree, int], Layout]
+# (model, cache or None before the first round, committed tokens without the newest): the cache that a round starts from.
+Hold = Callable[[PreTrainedModel, DynamicCache | None, Tokens], DynamicCache]
 TargetPass = Callable[[PreTrainedModel, DynamicCache, CandidateTree, Layout], Rows]
 Walker = Callable[[CandidateTree, Rows], Decision]
 Scorer = Callable[[CandidateTree, Rows], Float[np.ndarray, " n"]]
@@ -59,6 +63,11 @@ def build_tree(policy: TreePolicy, draft: Draft, root: int) -> CandidateTree:
     return policy.build(draft, root).tree
 
 
+def hold(model: PreTrainedModel, cache: DynamicCache | None, tokens: Tokens) -> DynamicCache:
+    """The cache that is there; a new one for a new text."""
+    return prefill(model, tokens) if cache is None else cache
+
+
 def run_target(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
     """The tree-masked pass of the whole tree."""
     return tree_pass(model, cache, tree.tokens, layout.positions, layout.visible)
@@ -75,6 +84,11 @@ def path_to_keep(tree: CandidateTree, decision: Decision, emitted: int) -> Kept:
     return np.array([0, *decision.accepted][:emitted], dtype=np.int64)
 
 
+def work_of(tree: CandidateTree) -> Work:
+    """What a round over this tree costs: one pass of the target, and candidates by depth."""
+    return Work(target_passes=1, packed=tuple(np.bincount(tree.depths)[1:].tolist()))
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """One decoder, part by part."""
@@ -82,6 +96,7 @@ class Parts:
     build: Build = field(default=build_tree)
     lay_out: LayOut = field(default=lay_out)
     encode: LayOut | None = None  # what ``lay_out`` answers instead: buffers that the pass does not read
+    hold: Hold = field(default=hold)
     target_pass: TargetPass = field(default=run_target)
     walk: Walker = field(default=greedy)
     score: Scorer = field(default=path_scores)
@@ -89,4 +104,6 @@ class Parts:
     commit: Commit = field(default=keep_path)
     move: Move = field(default=move)
     stop: Stop = field(default=cut)
+    work: Callable[[CandidateTree], Work] = field(default=work_of)
     batch: BatchParts = field(default=BatchParts())  # of it, too, a planted fault replaces one part
+    ranks: RankParts = field(default=RankParts())  # and of this

@@ -13,6 +13,9 @@ from the tokens committed by then. Candidates that repeat the text and that all 
 path fed again, and are taken for that. Where the cache has the wrong size no such reading exists: then the first token of the
 call is its root, and the record shows no ``visible``, for which it has no columns, but rows, which a wrong cache makes wrong.
 
+A call that repeats the one before it, over the same cached rows, is the same call again, and a call with the same nodes over as
+many rows of a copied cache is one too. Both are counted and read once.
+
 Every emitted token has to be accounted for in this way. A call that nobody saw leaves a hole, which is not bridged. A decoder
 that keeps no cache, or that builds a new one every round while its drafter runs the target too, is not followed.
 """
@@ -22,11 +25,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from tree_oracle.decoder.tap_calls import Tap, TargetCall
 from tree_oracle.decoder.tap_errors import Unexplained
 from tree_oracle.decoder.tap_view import Text, repeats, view_of
-from tree_oracle.record import Round
+from tree_oracle.record import Call, Round
 
 
 def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int]) -> list[Round]:
@@ -45,7 +49,7 @@ def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int]) -> list[Roun
         readings = []
         for calls in streams:
             try:
-                readings.append(_follow(calls, text, len(prompt)))
+                readings.append(_follow(calls, text, len(prompt), tap.calls))
             except Unexplained as refusal:
                 refusals.append(refusal)
         if readings:
@@ -62,14 +66,14 @@ def _most_drafted(readings: list[list[Round]]) -> list[Round]:
     return readings[drafted.index(max(drafted))]
 
 
-def _follow(calls: list[TargetCall], text: Text, start: int) -> list[Round]:
-    """The rounds of one stream, call by call.
+def _follow(calls: list[TargetCall], text: Text, start: int, every: list[TargetCall]) -> list[Round]:
+    """The rounds of one stream, call by call; ``every`` call is looked through for repetitions of them.
 
     Raises:
         Unexplained: not every token after the first ``start`` is accounted for.
     """
-    stream = _after_prefill(calls, text, start)
-    committed, rounds = start, []
+    stream = _after_prefill(_without_repeats(calls), text, start)
+    committed, rounds, made = start, list[Round](), list[Call]()
     for call, following in zip(stream, (*stream[1:], None), strict=True):
         view = view_of(call, committed, text)
         most = min(committed + len(view.walks), len(text))
@@ -78,12 +82,28 @@ def _follow(calls: list[TargetCall], text: Text, start: int) -> list[Round]:
         if reached is None and most < len(text):
             raise _hole(most - start, len(text) - start, following)
         reached = len(text) if reached is None else reached
+        made += [Call(call.tokens, call.past)] * (_times(call, every) if len(view.tokens) > 1 else 1)
         if reached > committed:
-            rounds.append(view.round(text, committed, reached))
+            rounds.append(replace(view.round(text, committed, reached), calls=tuple(made)))
+            made.clear()
         if reached == len(text):
             break  # a later call emits nothing
         committed = reached
     return rounds
+
+
+def _without_repeats(calls: list[TargetCall]) -> list[TargetCall]:
+    befores = (None, *calls)
+    return [call for before, call in zip(befores, calls, strict=False) if before is None or not _again(before, call)]
+
+
+def _again(call: TargetCall, other: TargetCall) -> bool:
+    return bool(call.tokens) and (call.tokens, call.past) == (other.tokens, other.past)
+
+
+def _times(call: TargetCall, every: list[TargetCall]) -> int:
+    """How often the nodes of this call were run over as many cached rows; runs without a cache are a drafter's."""
+    return sum(_again(call, other) for other in every if other.handed)
 
 
 def _after_prefill(calls: list[TargetCall], text: Text, start: int) -> list[TargetCall]:

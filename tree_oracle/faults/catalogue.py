@@ -16,9 +16,11 @@ from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
+from tree_oracle.faults.rank_faults import RANK_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
+from tree_oracle.faults.work_faults import WORK_FAULTS
 from tree_oracle.record import UsageError
 from tree_oracle.record.names import by_name
 
@@ -229,6 +231,8 @@ _CATALOGUE = (
     *BATCH_FAULTS,
     *PACKING_FAULTS,
     *POLICY_FAULTS,
+    *WORK_FAULTS,
+    *RANK_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)

@@ -7,7 +7,6 @@ from tree_oracle.record.case import DraftData as DraftData
 from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
-from tree_oracle.record.case import TreeData as TreeData
 from tree_oracle.record.case import case_id as case_id
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
@@ -37,6 +36,10 @@ from tree_oracle.record.status import Level as Level
 from tree_oracle.record.status import Status as Status
 from tree_oracle.record.status import worst as worst
 from tree_oracle.record.ties import TieRule as TieRule
+from tree_oracle.record.tree_data import TreeData as TreeData
 from tree_oracle.record.truth import Grade as Grade
 from tree_oracle.record.truth import Noise as Noise
 from tree_oracle.record.truth import Truth as Truth
+from tree_oracle.record.work import Call as Call
+from tree_oracle.record.work import Peer as Peer
+from tree_oracle.record.work import Work as Work
