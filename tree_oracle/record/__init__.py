@@ -23,10 +23,12 @@ from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
 from tree_oracle.record.report import CheckResult as CheckResult
+from tree_oracle.record.report import Ended as Ended
 from tree_oracle.record.report import Known as Known
 from tree_oracle.record.report import Ledger as Ledger
 from tree_oracle.record.report import Report as Report
 from tree_oracle.record.report import Witness as Witness
+from tree_oracle.record.report import count_endings as count_endings
 from tree_oracle.record.round import DraftLaw as DraftLaw
 from tree_oracle.record.round import LayerRows as LayerRows
 from tree_oracle.record.round import Round as Round

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from tree_oracle.record import CheckResult, Finding, Report, Status
+from tree_oracle.record import CheckResult, Finding, Report, Status, Witness
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import GRADES, verdict
 
@@ -107,7 +107,21 @@ def _lengths(report: Report) -> list[str]:
         return []
     rates = [f"{over}/{under}" for over, under in zip(own.reached, own.proposed, strict=True)]
     by_position = f"; by position {' '.join(rates)}" if rates else ""
-    return [f"length    {own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{by_position}"]
+    length = f"length    {own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{by_position}"
+    return [length, *_endings(own)]
+
+
+def _endings(own: Witness) -> list[str]:
+    """Why these rounds ended, and how far what was drafted held what came."""
+    ended = sorted(own.ended, key=lambda one: (-one.rounds, one.why))
+    lines = [f"ended     {', '.join(f'{one.rounds} {one.why}' for one in ended)}"] if ended else []
+    if not own.known:
+        return [*lines, "coverage  not shown: no round shows the pool that its tree was packed from"]
+    pool, packed = (
+        " ".join(f"{over}/{under}" for over, under in zip(part, own.known, strict=False))
+        for part in (own.pooled, own.packed)
+    )
+    return [*lines, f"coverage  by depth, the text was drafted {pool}, and packed {packed}"]
 
 
 def _ledger(report: Report) -> list[str]:
