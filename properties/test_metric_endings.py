@@ -127,7 +127,7 @@ def test_every_reason_of_the_pool_and_what_is_told_without_it() -> None:
     for (accepted, bonus), (known, unknown) in reasons.items():
         assert why_ended(over(accepted, bonus, pool=POOL)) is known
         assert why_ended(over(accepted, bonus)) is unknown
-    alone = {"tokens": (7,), "parents": (-1,), "accepted": (), "emitted": (9,), "bonus": 9}
+    alone: dict[str, Any] = {"tokens": (7,), "parents": (-1,), "accepted": (), "emitted": (9,), "bonus": 9}
     assert why_ended(Round(**alone)) is why_ended(Round(**alone, pool=TreeData((7,), (-1,)))) is WhyEnded.NO_DRAFT
 
 
