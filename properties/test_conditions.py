@@ -6,6 +6,7 @@ cases hold the condition. What comes of them is the ledger's (``test_ledger``). 
     5    window edges depend on the target: the ledger asks for them on targets that have windows
     10   orphans and cycles, which must be refused: the test vectors' malformed trees, and ``test_tree_validation``
     13   penalties, bias and grammar per path
+    14   coins at their edges: the scene ``ways`` plans them while it is driven, from the tests that a decoder makes
 """
 
 from __future__ import annotations
@@ -141,13 +142,6 @@ def stop_and_cap(case: Case) -> bool:
     return bool(text) and due is not None and due[0] == cap and text[-1] in case.limits.eos_ids
 
 
-def coin_of(wanted: Callable[[int], bool]) -> Holds:
-    return lambda case: (
-        case.law is not None
-        and any(wanted(coin) for script in case.law.scripts for round_ in script for coin in round_)
-    )
-
-
 def changes_one_node(case: Case) -> bool:
     old, new = case.trees
     return old.parents == new.parents and sum(a != b for a, b in zip(old.tokens, new.tokens, strict=True)) == 1
@@ -158,7 +152,6 @@ def shares_a_prompt(case: Case) -> bool:
     return len({p[:3] for p in prompts}) < len(prompts)
 
 
-ONE = 2**24  # a coin is so many parts of one
 CONDITIONS: dict[str, tuple[str, Holds]] = {
     "1 a node at another depth precedes the accepted one": ("rounds", other_depth_before),
     "2 a kept slot is equal to a later rank": ("rounds", later_rank),
@@ -190,11 +183,12 @@ CONDITIONS: dict[str, tuple[str, Holds]] = {
     "11 exact ties": ("ties", tied),
     "11 a near tie of a known gap": ("near", near_tied),
     **{f"12 end token at place {place}": ("ends", end_at(place)) for place in range(4)},
-    **{f"12 a cap of {count}": ("ends", cap_of(count)) for count in range(5)},
-    **{f"12 the context ends {count} tokens away": ("ends", context_of(count)) for count in range(5)},
+    **{f"12 a cap of {count}": ("ends" if count else "prompt ends", cap_of(count)) for count in range(5)},
+    **{
+        f"12 the context ends {count} tokens away": ("ends" if count else "prompt ends", context_of(count))
+        for count in range(5)
+    },
     "12 stop and cap in one token": ("ends", stop_and_cap),
-    "14 a coin of 0": ("coins", coin_of(lambda coin: coin == 0)),
-    "14 the largest coin below 1": ("coins", coin_of(lambda coin: coin == ONE - 1)),
     "15 the draft is the target's own text": ("full drafts", whole),
     "16 the tree is a chain": ("chains", lambda case: all(is_chain(tree) for tree in case.trees)),
     "17 one node is changed": ("pairs", changes_one_node),
