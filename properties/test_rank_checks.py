@@ -74,6 +74,14 @@ def test_what_no_other_rank_shows_is_not_observable() -> None:
             judged(check, *rounds)
 
 
+def test_ranks_that_verify_no_draft_show_nothing() -> None:
+    """Ranks that agree on plain decoding have shown nothing of speculation, except where the trees are handed over."""
+    bare: dict[str, Any] = {**SAME, "tokens": (7,), "parents": (-1,), "accepted": (), "emitted": (9,), "kept": (0,)}
+    for check in FIELDS:
+        with pytest.raises(NothingToJudge, match="no witness"):
+            judged(check, Round(**bare, peers=(Peer(rank=1, **bare),)))
+
+
 @given(npst.arrays(np.float32, (3, 8), elements=st.integers(-500, 500).map(float), unique=True))
 def test_the_noise_of_a_simulated_rank_breaks_near_ties_and_no_others(rows: np.ndarray[Any, Any]) -> None:
     """A simulated rank prefers another token exactly where the two best are closer than its noise."""

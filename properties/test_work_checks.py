@@ -100,6 +100,12 @@ def test_a_target_that_nobody_saw_running_is_not_observable() -> None:
         judged("WORK-01", made(FIRST), made(PLAIN))
 
 
+def test_a_target_that_sees_no_draft_has_verified_none() -> None:
+    """A decoder that looks at no tree runs the target once a round over the root alone, which says nothing of trees."""
+    with pytest.raises(NothingToJudge, match="no call of the target holds a draft"):
+        judged("WORK-01", made(FIRST, Call((7,), 2)), PLAIN)
+
+
 def test_only_the_target_is_counted() -> None:
     """A pass of the model counts, one of its copy does not, and the hook is gone behind the block, also after an exception."""
     model = ground().target.model

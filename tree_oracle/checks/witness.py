@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tree_oracle.checks.say import NothingToJudge
+from tree_oracle.checks.view import View
 from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
-from tree_oracle.record import Ended, Round, Witness, count_endings
+from tree_oracle.record import Ended, Round, Status, Witness, count_endings
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
@@ -46,6 +48,16 @@ def _endings(rounds: Sequence[Round]) -> Iterator[Ended]:
             yield Ended(why_ended(round_).value, 1)
         except MetricError:
             continue
+
+
+def refuse_plain(view: View) -> None:
+    """Return if a draft was verified in these rounds; one that is handed over counts.
+
+    Raises:
+        NothingToJudge: a decoder that drafts by itself shows no node below a root.
+    """
+    if not view.case.trees and not any(len(round_.tokens or ()) > 1 for round_ in view.rounds):
+        raise NothingToJudge(Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft")
 
 
 def _can_be_counted(round_: Round) -> bool:

@@ -14,6 +14,7 @@ from tree_oracle.checks.drafts import DRAFTS
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, branch, history
+from tree_oracle.checks.witness import refuse_plain
 from tree_oracle.construct import TreeSpark
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Call, Finding, Level, Round, Status, TreeData
@@ -31,12 +32,13 @@ def a_round_runs_the_target_once(view: View) -> Iterator[Finding]:
     generates. The prefill, in one piece or in several, comes before the first round or in it. A decoder with recurrent layers
     may have to run the accepted path again; that is a commit pass, and is said to be one.
     """
-    counted, before = 0, 0  # tokens that were committed when the round before began
+    counted = drafts = before = 0  # before: tokens that were committed when the round before began
     for index, round_ in enumerate(view.rounds):
         calls = list(round_.calls or ())
         if before == 0:
             calls = _after_prefill(calls, round_)
         counted += len(calls)
+        drafts += sum(_holds_draft(call, round_) for call in calls)
         if len(calls) > 1:
             yield fail(
                 f"the target is run {len(calls)} times in one round: {', then '.join(_what(c, round_, before) for c in calls)}",
@@ -57,6 +59,14 @@ def a_round_runs_the_target_once(view: View) -> Iterator[Finding]:
         before = len(round_.prefix or ())
     if not counted:
         raise NothingToJudge(Status.NOT_OBSERVABLE, "no call of the target was seen in any round")
+    if not drafts and any(len(round_.tokens or ()) > 1 for round_ in view.rounds):
+        raise NothingToJudge(
+            Status.NOT_OBSERVABLE, "no witness that speculation ran: no call of the target holds a draft"
+        )
+
+
+def _holds_draft(call: Call, round_: Round) -> bool:
+    return not call.tokens or (len(call.tokens) > 1 and _committed(call, round_) < len(call.tokens))
 
 
 def _after_prefill(calls: list[Call], round_: Round) -> list[Call]:
@@ -100,6 +110,7 @@ def stated_work_is_what_was_done(view: View) -> Iterator[Finding]:
     Candidates packed are counted by depth, the root left out; passes of the target as they were seen, where they were. With the
     policy of TreeSpark the draft's backbone runs at most once a round. What is not stated is not asked.
     """
+    refuse_plain(view)
     for index, round_ in enumerate(view.rounds):
         for sentence, expected, seen in _wrong_statements(view, round_):
             yield fail(sentence, expected=expected, seen=seen, round=index)

@@ -182,9 +182,10 @@ def _strays(round_: Round) -> bool:
 
 
 def _same_work(mine: Work | None, theirs: Work | None) -> bool:
-    """Whether the counts are equal that both state."""
+    """Whether the counts are equal that both state, and both or neither run the draft's backbone more than once."""
+    several = [(getattr(work, "draft_passes", None) or 0) > 1 for work in (mine, theirs)]
     pairs = [(getattr(mine, name, None), getattr(theirs, name, None)) for name in Work.__struct_fields__]
-    return all(a == b for a, b in pairs if a is not None and b is not None)
+    return several[0] == several[1] and all(a == b for a, b in pairs if a is not None and b is not None)
 
 
 def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
