@@ -5,13 +5,16 @@ from __future__ import annotations
 from io import StringIO
 from typing import Any
 
+import numpy as np
 import pytest
 from grounds import ground, with_methods
 
 from tree_oracle.checks import CHECKS, OUTCOMES, outcomes_of
+from tree_oracle.checks.outcomes import WINDOW_EDGE
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import FAULTS
 from tree_oracle.record import (
+    Array,
     Case,
     CheckResult,
     EndReason,
@@ -54,6 +57,8 @@ PATHS = {
     "leaf accepted above the deepest": ((1,), (2, 3)),
     "later child accepted": ((2,), (1,)),
     "accepted slots scattered": ((2,), (1,)),
+    "one node accepted": ((2,), (2, 4)),
+    "node of another depth before an accepted one": ((2, 4), (2,)),
 }
 
 
@@ -149,6 +154,19 @@ def test_pages_are_told_by_the_move() -> None:
     assert told("path across a page", moved(1), shown) is False
     assert told("path across a page", moved(3)) is None
     assert told("page shared with another request", moved(3), shown) is True
+    assert told("pages of one row", moved(3), shown) is told("side buffers", moved(3), shown) is False
+
+
+def test_large_masks_are_told_by_their_shape() -> None:
+    """A mask of 3 x 5 bits ends inside a byte, one of 65 x 8 is wider than a word, and one of 8 x 8 neither."""
+
+    def shown(rows: int, columns: int) -> Round:
+        return Round(emitted=(), visible=Array.of(np.ones((rows, columns), dtype=bool)))
+
+    names = ("mask that fills no whole byte", "more nodes than a word of 64 bits holds")
+    for shape, expected in {(3, 5): (True, False), (65, 8): (False, True), (8, 8): (False, False)}.items():
+        assert tuple(told(name, CASE, shown(*shape)) for name in names) == expected
+    assert told(names[0], CASE, Round(emitted=())) is None
 
 
 SCENES = {
@@ -158,21 +176,56 @@ SCENES = {
     "batches": "BATCH-02",
     "moves": "MOVE-01",
     "ties": "GREEDY-03",
+    "near": "RANK-02",
+    "wide": "VISIBLE-03",
 }
 
 
 def test_every_outcome_has_a_scene_that_exists() -> None:
     """No line of the ledger waits for a scene that no check uses."""
     known = {source.scene.name for check in CHECKS.values() for source in check.sources}
-    assert {scene for outcome in OUTCOMES.values() for scene in outcome.scenes} == set(SCENES) <= known
+    assert {scene for outcome in OUTCOMES.values() for scene in outcome.scenes} == {*SCENES, "trees"}
+    assert {*SCENES, "trees"} <= known
 
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_scene_brings_about_what_it_is_made_for(scene: str) -> None:
     """The listed cases of each scene alone reach every outcome that names the scene, with the reference."""
     report = ground().report(ReferenceDecoder, SCENES[scene])
-    assert {name for name, outcome in OUTCOMES.items() if scene in outcome.scenes} <= set(report.ledger.reached)
+    due = {name for name, outcome in OUTCOMES.items() if scene in outcome.scenes} - {WINDOW_EDGE}
+    assert due <= set(report.ledger.reached)
     assert (report.ledger.missed, report.exit_code) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "check"),
+    [
+        ("exact", "POSITION-01"),
+        ("exact:layers=full+sliding,window=4", "POSITION-01"),
+        ("exact:layers=full+sliding,window=4", "COMMIT-02"),
+        ("exact:layers=chunked+full,chunk=5", "POSITION-01"),
+    ],
+)
+def test_the_window_edge_is_due_where_there_is_one(spec: str, check: str) -> None:
+    """On a target with windows or chunks trees and rounds lie across their edge; on one without nobody is asked for it."""
+    report = ground(spec).report(ReferenceDecoder, check)
+    assert (WINDOW_EDGE in report.ledger.reached) == (spec != "exact")
+    assert not report.ledger.missed
+
+
+def test_the_window_edge_is_told_by_positions() -> None:
+    """A window has one edge, behind its first positions; a chunk has one after every so many. A chain lies across none."""
+    deep = over((2, 4), prefix=(1,) * 7)  # root at 6, leaves at 8
+    for edges, expected in {
+        ((8, False),): True,
+        ((9, False),): False,
+        ((6, False),): False,
+        ((4, True),): True,
+    }.items():
+        assert outcomes_of(CASE, [deep], edges)[WINDOW_EDGE] is expected
+    assert outcomes_of(CASE, [deep], ((9, True), (8, False)))[WINDOW_EDGE] is True
+    assert WINDOW_EDGE not in outcomes_of(CASE, [over((1,), (-1, 0), prefix=(1,) * 7)], ((7, False),))
+    assert WINDOW_EDGE not in outcomes_of(CASE, [deep])
 
 
 def test_a_run_that_misses_an_outcome_is_no_pass() -> None:

@@ -13,10 +13,13 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
     metric,
     move,
     move_states,
+    outcomes_shared,
     position,
+    ranks,
     sequence,
     stop,
     visible,
+    work,
 )
 from tree_oracle.checks.check import CHECKS as CHECKS
 from tree_oracle.checks.check import Check as Check

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks import answers, encodings, law_drive
+from tree_oracle.checks.counted_draft import CountedDraft
 from tree_oracle.checks.drive_session import session_rounds
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
-from tree_oracle.construct import TableDraft
 from tree_oracle.decoder.caches import Pool
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
@@ -31,6 +31,7 @@ from tree_oracle.record import (
     Round,
     TreeData,
     UsageError,
+    Work,
 )
 from tree_oracle.tree import CandidateTree
 
@@ -41,7 +42,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any = None) -> tuple[Round, ...]:
     """The rounds that the decoder shows through one seam for one case.
 
-    ``model`` is the target's, which the decoder runs; only the tap needs it.
+    ``model`` is the target's, which the decoder runs: the tap reads it, and in a session its calls are counted.
 
     Raises:
         AdapterError: an answer of the wrong shape, dtype or convention.
@@ -51,6 +52,8 @@ def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any =
     """
     if seam is Seam.TAP:
         return _tapped(decoder, case, vocab_size, model)
+    if seam is Seam.SESSION:
+        return session_rounds(decoder, case, vocab_size, model)
     return _DRIVES[seam](decoder, case, vocab_size)
 
 
@@ -62,9 +65,10 @@ def _ask(owner: Any, method: str, *arguments: Any) -> Any:
 def _build_tree(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.draft is None:
         raise UsageError("a case for build_tree holds no draft")
-    answer = _ask(decoder, "build_tree", TableDraft.of(case.draft), case.prefix[-1])
+    draft = CountedDraft(case.draft)
+    answer = _ask(decoder, "build_tree", draft, case.prefix[-1])
     tokens, parents = protect("build_tree", lambda: answers.tree(encodings.built(answer)))
-    return (Round(emitted=(), prefix=case.prefix, tokens=tokens, parents=parents),)
+    return (Round(emitted=(), prefix=case.prefix, tokens=tokens, parents=parents, work=Work(stages=draft.stages)),)
 
 
 def _lay_out(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
@@ -175,6 +179,5 @@ _DRIVES: dict[Seam, Drive] = {
     Seam.ACCEPT_SAMPLED: law_drive.accept_sampled,
     Seam.SAMPLED_SESSION: law_drive.open_sampled,
     Seam.MOVE: _move,
-    Seam.SESSION: session_rounds,
     Seam.GENERATE: _generate,
 }

@@ -9,6 +9,7 @@ dropped there is nothing to resume.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.record import (
     AdapterError,
+    Call,
     Case,
     DecoderError,
     Limits,
@@ -55,8 +57,10 @@ class _Running:
         return TreeData((self.committed[-1], *tree.tokens[1:]), tree.parents)
 
 
-def session_rounds(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+def session_rounds(decoder: Any, case: Case, vocab_size: int, model: Any = None) -> tuple[Round, ...]:
     """All rounds of all requests, step by step, within a step in the order of admission.
+
+    ``model`` is the target's: its calls are counted where a step is the round of one request alone.
 
     Raises:
         AdapterError, DecoderError, Unsupported: as ``drive``; a session that lacks ``admit`` or ``drop`` refuses what needs it.
@@ -69,7 +73,7 @@ def session_rounds(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ..
     session = _ask(decoder, "open", [list(prompt) for prompt in prompts], limits)
     if not protect("open", lambda: callable(getattr(session, "step", None))):
         raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
-    return _Driven(session, requests, vocab_size).rounds()
+    return _Driven(session, requests, vocab_size, model).rounds()
 
 
 def step_count(requests: Sequence[RequestData]) -> int:
@@ -80,8 +84,8 @@ def step_count(requests: Sequence[RequestData]) -> int:
 class _Driven:
     """A session that is being driven."""
 
-    def __init__(self, session: Any, requests: Sequence[RequestData], vocab_size: int) -> None:
-        self._session, self._requests, self._vocab_size = session, requests, vocab_size
+    def __init__(self, session: Any, requests: Sequence[RequestData], vocab_size: int, model: Any) -> None:
+        self._session, self._requests, self._vocab_size, self._model = session, requests, vocab_size, model
         self._known = {r: _Running(r, one, one.prompt) for r, one in enumerate(requests) if one.joins == 0}
         self._running = list(self._known.values())
         self._rounds: list[Round] = []
@@ -128,13 +132,24 @@ class _Driven:
 
     def _step(self) -> list[Round]:
         running = self._running
-        answer = _ask(self._session, "step", [CandidateTree.from_data(one.tree) for one in running])
+        with self._counted() as calls:
+            answer = _ask(self._session, "step", [CandidateTree.from_data(one.tree) for one in running])
         entries = protect("step", lambda: answers.sequence(answer, "step", len(running)))
         found = [self._read(one, entry) for one, entry in zip(running, entries, strict=True)]
         found = _with_caches(self._session, found)
+        if len(found) == 1:
+            found = [msgspec.structs.replace(found[0], calls=None if calls is None else tuple(calls))]
         for one, round_ in zip(running, found, strict=True):
             one.rounds.append(round_)
         return found
+
+    def _counted(self) -> AbstractContextManager[list[Call] | None]:
+        """The calls of the target while the block runs; None where there is no model to count them at."""
+        if self._model is None:
+            return nullcontext()
+        from tree_oracle.decoder.tap_count import counted  # resolved here, since it loads torch
+
+        return counted(self._model)
 
     def _read(self, one: _Running, entry: Any) -> Round:
         tree, committed = one.tree, one.committed

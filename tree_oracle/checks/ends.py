@@ -71,6 +71,8 @@ def _listed_prompt_ends(stage: Stage) -> list[Case]:
             bounded = Limits(min(limits.max_new_tokens, 12), limits.eos_ids, limits.max_length)
             cases.append(Case(prefix=prefix, limits=bounded, note=how))
         cases.append(Case(prefix=prefix, limits=Limits(0), note="nothing may be emitted"))
+        full = Limits(12, max_length=len(prefix))
+        cases.append(Case(prefix=prefix, limits=full, note="the context is full already"))
     return cases
 
 

@@ -37,22 +37,47 @@ class Outcome:
 
 OUTCOMES: dict[str, Outcome] = {}
 
+WINDOW_EDGE = "tree across the window edge"  # the one outcome that depends on the target
+Edge = tuple[int, bool]  # number of positions, and whether they are a chunk: every so many, not the first so many
 
-def outcomes_of(case: Case, rounds: Rounds) -> dict[str, bool]:
-    """Every outcome that these rounds can tell of, and whether it came about."""
+
+def outcomes_of(case: Case, rounds: Rounds, edges: Sequence[Edge] = ()) -> dict[str, bool]:
+    """Every outcome that these rounds can tell of, and whether it came about; ``edges`` of the target's windows and chunks."""
     told = {name: outcome.told(case, rounds) for name, outcome in OUTCOMES.items()}
+    told[WINDOW_EDGE] = _across(rounds, edges)
     return {name: found for name, found in told.items() if found is not None}
 
 
-def _outcome(name: str, *scenes: str) -> Callable[[Told], Told]:
+def outcome(name: str, *scenes: str) -> Callable[[Told], Told]:
+    """Register what tells whether an outcome came about, and the scenes that are made for it."""
+
     def register(told: Told) -> Told:
+        assert name not in OUTCOMES, f"outcome {name} is defined twice"
         OUTCOMES[name] = Outcome(name, scenes, told)
         return told
 
     return register
 
 
-def _any(answers: Iterator[bool]) -> bool | None:
+@outcome(WINDOW_EDGE, "trees", "rounds")
+def _no_edge(case: Case, rounds: Rounds) -> bool | None:
+    """Of a case alone nothing can be said."""
+    return None
+
+
+def _across(rounds: Rounds, edges: Sequence[Edge]) -> bool | None:
+    """Whether the root and a node below it lie on two sides of an edge, where a slot is not its depth."""
+    blocks = [(r.prefix, r.parents) for r in rounds if r.prefix and r.parents and len(set(r.parents)) < len(r.parents)]
+    if not edges or not blocks:
+        return None
+    spans = [
+        (len(p) - 1, len(p) - 1 + max(len(branch(links, v)) - 1 for v in range(len(links)))) for p, links in blocks
+    ]
+    sides = [(first // size, last // size, chunk) for first, last in spans for size, chunk in edges]
+    return any(first != last if chunk else first == 0 < last for first, last, chunk in sides)
+
+
+def any_of(answers: Iterator[bool]) -> bool | None:
     """Whether any is true; None if nobody was asked."""
     found = list(answers)
     return any(found) if found else None
@@ -68,7 +93,7 @@ def _decided(rounds: Rounds, *, siblings: bool = False) -> Iterator[tuple[Round,
             yield round_, parents, accepted
 
 
-def _texts(rounds: Rounds) -> Iterator[list[Round]]:
+def texts(rounds: Rounds) -> Iterator[list[Round]]:
     """The rounds of each request."""
     for number in sorted({round_.request for round_ in rounds}):
         yield [round_ for round_ in rounds if round_.request == number]
@@ -84,99 +109,117 @@ def _why(case: Case, rounds: Rounds) -> EndReason | None:
     return due[1] if due is not None else None
 
 
-def _steps(rounds: Rounds) -> list[list[Round]]:
-    """The rounds of each step of a session."""
-    steps: list[list[Round]] = []
-    for round_ in rounds:
-        if not steps or round_.request <= steps[-1][-1].request:
-            steps.append([])
-        steps[-1].append(round_)
-    return steps
-
-
 # ----------------------------------------------------------------------------------------------------- one round's path
 
 
-@_outcome("whole draft rejected", "rounds")
+@outcome("whole draft rejected", "rounds")
 def _rejected(case: Case, rounds: Rounds) -> bool | None:
-    return _any(not accepted for _, _, accepted in _decided(rounds))
+    return any_of(not accepted for _, _, accepted in _decided(rounds))
 
 
-@_outcome("path accepted down to a leaf", "rounds")
+@outcome("one node accepted", "rounds")
+def _one(case: Case, rounds: Rounds) -> bool | None:
+    return any_of(len(accepted) == 1 for _, _, accepted in _decided(rounds))
+
+
+@outcome("path accepted down to a leaf", "rounds")
 def _whole(case: Case, rounds: Rounds) -> bool | None:
-    return _any(bool(accepted) and accepted[-1] not in parents for _, parents, accepted in _decided(rounds))
+    return any_of(bool(accepted) and accepted[-1] not in parents for _, parents, accepted in _decided(rounds))
 
 
-@_outcome("leaf accepted above the deepest", "rounds")
+@outcome("leaf accepted above the deepest", "rounds")
 def _short_leaf(case: Case, rounds: Rounds) -> bool | None:
     def above(parents: tuple[int, ...], accepted: tuple[int, ...]) -> bool:
         deepest = max(len(branch(parents, node)) for node in range(len(parents))) - 1
         return bool(accepted) and accepted[-1] not in parents and len(accepted) < deepest
 
-    return _any(above(parents, accepted) for _, parents, accepted in _decided(rounds, siblings=True))
+    return any_of(above(parents, accepted) for _, parents, accepted in _decided(rounds, siblings=True))
 
 
-@_outcome("later child accepted", "rounds")
+@outcome("later child accepted", "rounds")
 def _later_child(case: Case, rounds: Rounds) -> bool | None:
     found = _decided(rounds, siblings=True)
-    return _any(any(parents.index(parents[v]) < v for v in accepted) for _, parents, accepted in found)
+    return any_of(any(parents.index(parents[v]) < v for v in accepted) for _, parents, accepted in found)
 
 
-@_outcome("accepted slots scattered", "rounds")
+@outcome("node of another depth before an accepted one", "rounds")
+def _other_depth(case: Case, rounds: Rounds) -> bool | None:
+    def before(parents: tuple[int, ...], accepted: tuple[int, ...]) -> bool:
+        depths = [len(branch(parents, node)) for node in range(len(parents))]
+        others = set(range(1, len(parents))) - set(accepted)
+        return any(other < node and depths[other] != depths[node] for node in accepted for other in others)
+
+    return any_of(before(parents, accepted) for _, parents, accepted in _decided(rounds, siblings=True))
+
+
+@outcome("accepted slots scattered", "rounds")
 def _scattered(case: Case, rounds: Rounds) -> bool | None:
     found = _decided(rounds, siblings=True)
-    return _any(accepted != tuple(range(1, len(accepted) + 1)) for _, _, accepted in found)
+    return any_of(accepted != tuple(range(1, len(accepted) + 1)) for _, _, accepted in found)
 
 
-@_outcome("kept slot equal to a later rank", "rounds")
+@outcome("kept slot equal to a later rank", "rounds")
 def _overlapping(case: Case, rounds: Rounds) -> bool | None:
     def overlaps(accepted: tuple[int, ...]) -> bool:
         return any(rank < slot <= len(accepted) for rank, slot in enumerate(accepted, 1))
 
-    return _any(overlaps(accepted) for _, _, accepted in _decided(rounds, siblings=True))
+    return any_of(overlaps(accepted) for _, _, accepted in _decided(rounds, siblings=True))
 
 
-@_outcome("tie on the path", "ties")
+@outcome("tie on the path", "ties")
 def _tie(case: Case, rounds: Rounds) -> bool | None:
     if case.rows is None:
         return None
     rows = np.asarray(case.rows.numpy())
     tied = (rows == rows.max(axis=1, keepdims=True)).sum(axis=1) > 1
-    return _any(any(tied[v] for v in (0, *accepted)) for _, _, accepted in _decided(rounds))
+    return any_of(any(tied[v] for v in (0, *accepted)) for _, _, accepted in _decided(rounds))
+
+
+@outcome("near tie between siblings", "near")
+def _near(case: Case, rounds: Rounds) -> bool | None:
+    def drafted(round_: Round, parents: tuple[int, ...], node: int) -> bool:
+        assert round_.rows is not None and round_.tokens is not None
+        best = np.argsort(np.asarray(round_.rows.numpy())[node])[-2:].tolist()
+        return set(best) <= {round_.tokens[v] for v, parent in enumerate(parents) if parent == node}
+
+    if case.rows is not None or case.batch:
+        return None
+    found = [one for one in _decided(rounds, siblings=True) if one[0].rows is not None and one[0].tokens is not None]
+    return any_of(any(drafted(r, parents, v) for v in (0, *path)) for r, parents, path in found)
 
 
 # --------------------------------------------------------------------------------------------------------- a whole text
 
 
-@_outcome("round after a commit", "rounds")
+@outcome("round after a commit", "rounds")
 def _second(case: Case, rounds: Rounds) -> bool | None:
-    return _any(len(text) > 1 for text in _texts(rounds)) if case.trees or case.batch else None
+    return any_of(len(text) > 1 for text in texts(rounds)) if case.trees or case.batch else None
 
 
-@_outcome("end token before the end of a path", "ends")
+@outcome("end token before the end of a path", "ends")
 def _end_inside(case: Case, rounds: Rounds) -> bool | None:
     if case.limits is None or not case.limits.eos_ids:
         return None
     eos = case.limits.eos_ids
     found = _decided(rounds)
-    return _any(bool(r.emitted) and r.emitted[-1] in eos and len(r.emitted) <= len(path) for r, _, path in found)
+    return any_of(bool(r.emitted) and r.emitted[-1] in eos and len(r.emitted) <= len(path) for r, _, path in found)
 
 
-@_outcome("cap inside a round", "ends")
+@outcome("cap inside a round", "ends")
 def _cap_inside(case: Case, rounds: Rounds) -> bool | None:
     if case.limits is None or _why(case, rounds) not in (EndReason.CAP, EndReason.CONTEXT):
         return None
-    return _any(len(round_.emitted) <= len(accepted) for round_, _, accepted in _decided(rounds[-1:]))
+    return any_of(len(round_.emitted) <= len(accepted) for round_, _, accepted in _decided(rounds[-1:]))
 
 
-@_outcome("end of the context", "ends")
+@outcome("end of the context", "ends")
 def _context(case: Case, rounds: Rounds) -> bool | None:
     if case.limits is None or case.limits.max_length is None:
         return None
     return _why(case, rounds) is EndReason.CONTEXT
 
 
-@_outcome("end token and cap in the same token", "ends")
+@outcome("end token and cap in the same token", "ends")
 def _both(case: Case, rounds: Rounds) -> bool | None:
     if case.limits is None or not case.limits.eos_ids or not case.trees:
         return None
@@ -184,8 +227,8 @@ def _both(case: Case, rounds: Rounds) -> bool | None:
     return 0 < len(text) == case.limits.max_new_tokens and text[-1] in case.limits.eos_ids
 
 
-@_outcome("stop sequence across rounds", "stops")
-def _across(case: Case, rounds: Rounds) -> bool | None:
+@outcome("stop sequence across rounds", "stops")
+def _stop_across(case: Case, rounds: Rounds) -> bool | None:
     if case.limits is None or all(len(sequence) < 2 for sequence in case.limits.stop) or len(rounds) < 2:
         return None
     if _why(case, rounds) is not EndReason.STOP:
@@ -193,87 +236,3 @@ def _across(case: Case, rounds: Rounds) -> bool | None:
     text = _emitted(rounds)
     first = len(text) - len(rounds[-1].emitted)
     return any(count - len(found) < first < count for count, found in stops(text, case.limits)[:1])
-
-
-# --------------------------------------------------------------------------------------------------- several requests
-
-
-@_outcome("unequal acceptance in one step", "batches")
-def _unequal(case: Case, rounds: Rounds) -> bool | None:
-    steps = [[len(r.accepted) for r in step if r.accepted is not None] for step in _steps(rounds)]
-    return _any(len(set(step)) > 1 for step in steps if len(step) > 1) if case.batch else None
-
-
-@_outcome("request without a draft beside others", "batches")
-def _no_draft(case: Case, rounds: Rounds) -> bool | None:
-    widths = [{min(len(r.tokens or ()), 2) for r in step} for step in _steps(rounds)]
-    return _any(width == {1, 2} for width in widths) if case.batch else None
-
-
-@_outcome("step without any draft after one with drafts", "batches")
-def _plain_step(case: Case, rounds: Rounds) -> bool | None:
-    widths = [max(len(r.tokens or ()) for r in step) for step in _steps(rounds)]
-    return _any(a > 1 == b for a, b in zip(widths, widths[1:], strict=False)) if case.batch else None
-
-
-@_outcome("smaller trees after larger ones", "batches")
-def _smaller(case: Case, rounds: Rounds) -> bool | None:
-    widths = [max(len(r.tokens or ()) for r in step) for step in _steps(rounds)]
-    return _any(a > b > 1 for a, b in zip(widths, widths[1:], strict=False)) if case.batch else None
-
-
-@_outcome("request that ends while others go on", "batches")
-def _ends(case: Case, rounds: Rounds) -> bool | None:
-    if not case.batch or all(round_.end is None for round_ in rounds):
-        return None
-    return _any(any(r.end is not None for r in step) for step in _steps(rounds)[:-1])
-
-
-@_outcome("request that is dropped while others go on", "batches")
-def _dropped(case: Case, rounds: Rounds) -> bool | None:
-    if len({request.joins + len(request.trees) for request in case.batch}) < 2:
-        return None
-    return _any(_leaves(step, later) for step, later in zip(_steps(rounds), _steps(rounds)[1:], strict=False))
-
-
-def _leaves(step: Rounds, later: Rounds) -> bool:
-    return any(r.end is None and r.request not in {other.request for other in later} for r in step)
-
-
-@_outcome("request that joins others", "batches")
-def _joined(case: Case, rounds: Rounds) -> bool | None:
-    if all(request.joins == 0 for request in case.batch):
-        return None
-    steps = _steps(rounds)
-    joins = [{r.request for r in b} - {r.request for r in a} for a, b in zip(steps, steps[1:], strict=False)]
-    return _any(0 < len(new) < len(step) for new, step in zip(joins, steps[1:], strict=True))
-
-
-@_outcome("request that goes on after it was dropped", "batches")
-def _resumed(case: Case, rounds: Rounds) -> bool | None:
-    again = {number for number, request in enumerate(case.batch) if request.resumes is not None}
-    return bool(again & {round_.request for round_ in rounds}) if again else None
-
-
-@_outcome("common prefix of two requests", "batches")
-def _common(case: Case, rounds: Rounds) -> bool | None:
-    prompts = [text[0].prefix[:2] for text in _texts(rounds) if text[0].prefix and len(text[0].prefix) > 2]
-    return len(set(prompts)) < len(prompts) if case.batch else None
-
-
-# --------------------------------------------------------------------------------------------------------- shared pools
-
-
-@_outcome("path across a page", "moves")
-def _page(case: Case, rounds: Rounds) -> bool | None:
-    move = case.move
-    if move is None or move.page_size == 1 or not rounds:
-        return None
-    return move.length // move.page_size < (move.length + len(move.accepted)) // move.page_size
-
-
-@_outcome("page shared with another request", "moves")
-def _shared_page(case: Case, rounds: Rounds) -> bool | None:
-    if case.move is None or not case.move.others or not rounds:
-        return None
-    return any(set(pages) & set(case.move.pages) for pages in case.move.others)

@@ -10,7 +10,18 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks import answers
-from tree_oracle.record import AdapterError, Array, DraftLaw, EndReason, Round, RowKind, ScoreKind, TreeData
+from tree_oracle.record import (
+    AdapterError,
+    Array,
+    DraftLaw,
+    EndReason,
+    Peer,
+    Round,
+    RowKind,
+    ScoreKind,
+    TreeData,
+    Work,
+)
 
 # Fields that hold plain values, and what each must be.
 _PLAIN: dict[str, Any] = {
@@ -26,6 +37,7 @@ _PLAIN: dict[str, Any] = {
     "kernel": str,
     "graph": str,
 }
+_RECORDS: dict[str, Any] = {"work": Work, "peers": tuple[Peer, ...], "pool": TreeData}
 
 
 def read_round(shown: Any, prefix: tuple[int, ...], tree: TreeData | None, vocab_size: int) -> Round:
@@ -44,6 +56,8 @@ def read_round(shown: Any, prefix: tuple[int, ...], tree: TreeData | None, vocab
     given = _fields(shown)
     if given.get("emitted") is None:
         raise AdapterError("a round without emitted tokens; they are the one field that every round must have")
+    if given.pop("calls", None) is not None:
+        raise AdapterError("a round shows calls of the target; they are counted at the target and not told")
     _same("prefix", given.pop("prefix", None), prefix)
     known: dict[str, Any] = {"prefix": prefix, "emitted": answers.tokens(given.pop("emitted"), "emitted", vocab_size)}
     known |= _tree(given, tree, vocab_size)
@@ -82,13 +96,17 @@ def _tree(given: dict[str, Any], tree: TreeData | None, vocab_size: int) -> dict
     if tokens is None or parents is None:
         return {}
     found = answers.tokens(tokens, "tokens", vocab_size)
-    links = tuple(answers.integers(parents, "parents", len(found)).tolist())
+    return {"tokens": found, "parents": _links(parents, "parents", len(found))}
+
+
+def _links(parents: Any, what: str, count: int) -> tuple[int, ...]:
+    links = tuple(answers.integers(parents, what, count).tolist())
     for node, parent in enumerate(links):
         if not (parent == -1 if node == 0 else 0 <= parent < node):
             raise AdapterError(
-                f"parents[{node}] is {parent}; expected -1 for the root, node 0, and an earlier node for others"
+                f"{what}[{node}] is {parent}; expected -1 for the root, node 0, and an earlier node for others"
             )
-    return {"tokens": found, "parents": links}
+    return links
 
 
 def _same(name: str, shown: Any, known: tuple[int, ...]) -> None:
@@ -103,6 +121,8 @@ def _read(name: str, value: Any, count: int | None, length: int, vocab_size: int
     """One field, in the form that ``Round`` keeps."""
     if name in _PLAIN:
         return _plain(name, value)
+    if name in _RECORDS:
+        return _record(name, value, vocab_size)
     if name == "coins":
         return tuple(answers.array(value, name).astype(float).ravel().tolist())
     if name == "bonus":
@@ -129,6 +149,26 @@ def _by_node(name: str, value: Any, count: int, length: int, vocab_size: int) ->
     if found.shape != (count,):
         raise AdapterError(f"{name} has shape {found.shape}; expected ({count},), one per node, root first")
     return Array.of(found.astype(np.float64))
+
+
+def _record(name: str, value: Any, vocab_size: int) -> Any:
+    try:
+        found = msgspec.convert(_builtin(value), _RECORDS[name])
+    except msgspec.ValidationError as error:
+        raise AdapterError(f"{name} is {answers.short(value)}, which cannot be read: {error}") from error
+    if isinstance(found, TreeData):
+        count = len(answers.tokens(found.tokens, f"{name}.tokens", vocab_size))
+        _links(found.parents, f"{name}.parents", count)
+    return found
+
+
+def _builtin(value: Any) -> Any:
+    """Arrays and numbers of numpy and torch as plain lists and numbers, at any depth."""
+    if isinstance(value, Mapping):
+        return {name: _builtin(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_builtin(entry) for entry in value]
+    return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -8,6 +8,7 @@ marked   a tree and rows, each with its own choice     accept
 moves    pools of made-up integers (in ``moves``)      move
 states   the same with recurrent layers                move
 rounds   several trees, one per round                  open
+near     two trees, the first over a near tie (in ``near``)  open
 batches  a session of several requests (in ``batches``)  open
 prompts  a prompt and limits                           generate
 """

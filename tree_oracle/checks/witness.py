@@ -6,16 +6,20 @@ if it emits several tokens at once beside other rounds. One lump of tokens is no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from tree_oracle.metrics import MetricError, count_round, position_rates
-from tree_oracle.record import Round, Witness
+from tree_oracle.checks.say import NothingToJudge
+from tree_oracle.checks.view import View
+from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
+from tree_oracle.record import Ended, Round, Status, Witness, count_endings
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
     """Rounds, drafted and accepted tokens, as far as the rounds show them."""
     verify = [round_ for round_ in rounds if _shows_a_round(round_, alone=len(rounds) == 1)]
     rates = position_rates([[round_ for round_ in verify if _can_be_counted(round_)]])
+    requests = [[r for r in rounds if r.request == number] for number in sorted({r.request for r in rounds})]
+    covered = _coverage(requests)
     return Witness(
         rounds=len(verify),
         drafted=sum(len(r.tokens) - 1 if r.tokens is not None else max(len(r.emitted) - 1, 0) for r in verify),
@@ -23,7 +27,37 @@ def witness_of(rounds: Sequence[Round]) -> Witness:
         emitted=sum(len(r.emitted) for r in verify),
         reached=tuple(accepting for accepting, _ in rates),
         proposed=tuple(proposing for _, proposing in rates),
+        known=tuple(depth.known for depth in covered),
+        pooled=tuple(depth.pool for depth in covered),
+        packed=tuple(depth.packed for depth in covered),
+        ended=count_endings(_endings(verify)),
     )
+
+
+def _coverage(requests: Sequence[Sequence[Round]]) -> tuple[Coverage, ...]:
+    try:
+        return coverage(requests)
+    except MetricError:
+        return ()
+
+
+def _endings(rounds: Sequence[Round]) -> Iterator[Ended]:
+    """Why each round ended, as far as that can be told; a wrong decoder may show a path that ends for no reason."""
+    for round_ in rounds:
+        try:
+            yield Ended(why_ended(round_).value, 1)
+        except MetricError:
+            continue
+
+
+def refuse_plain(view: View) -> None:
+    """Return if a draft was verified in these rounds; one that is handed over counts.
+
+    Raises:
+        NothingToJudge: a decoder that drafts by itself shows no node below a root.
+    """
+    if not view.case.trees and not any(len(round_.tokens or ()) > 1 for round_ in view.rounds):
+        raise NothingToJudge(Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft")
 
 
 def _can_be_counted(round_: Round) -> bool:

@@ -2,8 +2,8 @@
 
 A draft decides how long the rounds are, never which tokens come out, so its quality is no matter of correctness. This one
 runs the target itself one step at a time and then spoils it: at every depth the target's own token stands *last* among its
-siblings, and at a depth chosen by the prefix it is left out. So rounds accept none, some and all of the depths, through
-slots that are scattered.
+siblings, and at a depth chosen by the prefix it is left out: never drafted, or drafted and not packed. So rounds accept none,
+some and all of the depths, through slots that are scattered.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ class HalfRightDraft:
 
     def __call__(self, prefix: Sequence[int]) -> CandidateTree:
         """The tree for the next round; its root is the last token of ``prefix``."""
-        tokens, parents, spine = [prefix[-1]], [-1], 0
-        history = list(prefix)
+        return self.drafted(prefix)[0]
+
+    def drafted(self, prefix: Sequence[int]) -> tuple[CandidateTree, CandidateTree]:
+        """The tree and the pool that it was packed from, which differ by the token that is left out, in every other round."""
+        tokens, parents, spine, dropped = [prefix[-1]], [-1], 0, len(prefix) % 2 == 0
+        history, left_out = list(prefix), None
         missing = 1 + sum(prefix) % (self.depth + 1)  # one depth in depth + 1 cases is past the end: all accepted
         for depth in range(1, self.depth + 1):
             choice = self._choice(history)
@@ -39,9 +43,16 @@ class HalfRightDraft:
             wanted += [choice] if depth != missing else []
             tokens += wanted
             parents += [spine] * len(wanted)
-            spine = len(tokens) - 1
+            above, spine = spine, len(tokens) - 1
             history.append(tokens[spine])
-        return CandidateTree(tokens, parents)
+            if depth == missing and dropped:
+                tokens.append(choice)
+                parents.append(above)
+                left_out = len(tokens) - 1
+        pool = CandidateTree(tokens, parents)
+        if left_out is None:
+            return pool, pool
+        return pool.keep([v for v in range(len(pool)) if v != left_out])[0], pool
 
     def _choice(self, history: list[int]) -> int:
         """The target's token, from memory if it was asked before: nearby rounds ask for the same histories."""

@@ -18,10 +18,11 @@ from tree_oracle.construct import Draft, TreePolicy
 from tree_oracle.decoder.batch_parts import BatchParts
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.ranks import RankParts
 from tree_oracle.decoder.scores import path_scores
 from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.masked import tree_pass
-from tree_oracle.record import Limits
+from tree_oracle.record import Limits, Work
 from tree_oracle.target import prefill
 from tree_oracle.tree import CandidateTree, Layout, lay_out
 from tree_oracle.verify import walk
@@ -49,6 +50,8 @@ Kept = Int[np.ndarray, " kept"]
 Keep = Callable[[CandidateTree, Decision, int], Kept]
 # (model, committed tokens without the newest): a cache of them.
 Prefill = Callable[[PreTrainedModel, Sequence[int]], Any]
+# (model, cache or None for a new text, committed tokens without the newest, prefill): the cache that a round starts from.
+Hold = Callable[[PreTrainedModel, Any, Tokens, Prefill], Any]
 # (cache, cached rows before the round, nodes to keep): afterwards the cache holds those rows and no others.
 Commit = Callable[[DynamicCache, int, Kept], None]
 # (accepted nodes, pool row per node, block table, pools): afterwards the pools hold the path behind the request's rows.
@@ -60,6 +63,11 @@ Stop = Callable[[int, Tokens, Tokens, Limits], Ending]
 def build_tree(policy: TreePolicy, draft: Draft, root: int) -> CandidateTree:
     """The policy's own tree."""
     return policy.build(draft, root).tree
+
+
+def hold(model: PreTrainedModel, cache: Any, tokens: Tokens, fresh: Prefill) -> Any:
+    """The cache that is there; a new one for a new text."""
+    return fresh(model, tokens) if cache is None else cache
 
 
 def run_target(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
@@ -78,6 +86,11 @@ def path_to_keep(tree: CandidateTree, decision: Decision, emitted: int) -> Kept:
     return np.array([0, *decision.accepted][:emitted], dtype=np.int64)
 
 
+def work_of(tree: CandidateTree) -> Work:
+    """What a round over this tree costs: one pass of the target, and candidates by depth."""
+    return Work(target_passes=1, packed=tuple(np.bincount(tree.depths)[1:].tolist()))
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """One decoder, part by part."""
@@ -86,6 +99,7 @@ class Parts:
     lay_out: LayOut = field(default=lay_out)
     encode: LayOut | None = None  # what ``lay_out`` answers instead: buffers that the pass does not read
     prefill: Prefill = field(default=prefill)  # the kind of cache of a request that is decoded alone
+    hold: Hold = field(default=hold)
     target_pass: TargetPass = field(default=run_target)
     walk: Walker = field(default=greedy)
     score: Scorer = field(default=path_scores)
@@ -93,4 +107,6 @@ class Parts:
     commit: Commit = field(default=keep_path)
     move: Move = field(default=move)
     stop: Stop = field(default=cut)
+    work: Callable[[CandidateTree], Work] = field(default=work_of)
     batch: BatchParts = field(default=BatchParts())  # of it, too, a planted fault replaces one part
+    ranks: RankParts = field(default=RankParts())  # and of this

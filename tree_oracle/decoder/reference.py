@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
+from msgspec.structs import replace
 
 from tree_oracle import construct
 from tree_oracle.decoder.batch_session import BatchSession
@@ -103,9 +104,15 @@ class ReferenceDecoder:
         return [self._generate(prompt, limits) for prompt in prompts]
 
     def _generate(self, prompt: Sequence[int], limits: Limits) -> list[Round]:
-        draft = self.draft or self._own_draft
         request = Request(self.target, self.parts, prompt, limits)
         rounds: list[Round] = []
         while request.ended is None:
-            rounds.append(request.step(draft(request.committed)))
+            rounds.append(self._round(request))
         return rounds
+
+    def _round(self, request: Request) -> Round:
+        """A round over a tree of its own, with the pool where that is known."""
+        if self.draft is not None:
+            return request.step(self.draft(request.committed))
+        tree, pool = self._own_draft.drafted(request.committed)
+        return replace(request.step(tree), pool=pool.to_data())

@@ -12,12 +12,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from tree_oracle.decoder.caches.layers import held_in
 from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows, Stop
+from tree_oracle.decoder.ranks import Rank
 from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree, Layout
+
+_RANKS = 2  # of the simulated group
 
 
 class Text:
@@ -58,7 +62,8 @@ class Request:
     def __init__(self, target: Target, parts: Parts, prompt: Sequence[int], limits: Limits) -> None:
         self.text = Text(prompt, limits)
         self._target, self._parts = target, parts
-        self._cache = parts.prefill(target.model, self.committed[:-1])
+        self._cache = parts.hold(target.model, None, tuple(self.committed[:-1]), parts.prefill)
+        self._ranks = [Rank(rank, parts.ranks, list(prompt)) for rank in range(1, _RANKS)]
 
     @property
     def committed(self) -> list[int]:
@@ -78,13 +83,16 @@ class Request:
         """
         self.text.refuse(tree)
         prefix, parts = tuple(self.committed), self._parts
+        self._cache = parts.hold(self._target.model, self._cache, prefix[:-1], parts.prefill)
         layout = parts.lay_out(tree, len(prefix))
         rows = parts.target_pass(self._target.model, self._cache, tree, layout)
         decision = parts.walk(tree, rows)
         emitted = self.text.commit(tree, decision, parts.stop)
         kept = parts.keep(tree, decision, len(emitted))
         parts.commit(self._cache, len(prefix) - 1, kept)
-        return round_of(prefix, tree, layout, rows, decision, emitted, kept, parts.score(tree, rows), self.ended)
+        found = round_of(prefix, tree, layout, rows, decision, emitted, kept, parts.score(tree, rows), self.ended)
+        done = (tree, rows, decision, emitted, self.ended, parts.walk, parts.keep)
+        return replace(found, work=parts.work(tree), peers=tuple(rank.follow(*done) for rank in self._ranks))
 
     def cache(self) -> tuple[LayerRows, ...]:
         """Keys and values of every layer, heads x rows x width, widened to float32 from half precision."""

@@ -17,6 +17,7 @@ _SHOWN: dict[str, frozenset[Seam]] = {
     "move": frozenset({Seam.MOVE}),
     "encode": frozenset({Seam.LAY_OUT}),
     "lay_out": _ROUNDS | {Seam.LAY_OUT, Seam.TREE_LOGITS},
+    "hold": _ROUNDS,
     "target_pass": _ROUNDS | {Seam.TREE_LOGITS},
     "prefill": _ROUNDS | {Seam.TREE_LOGITS},
     "walk": _ROUNDS | {Seam.ACCEPT},
@@ -25,6 +26,8 @@ _SHOWN: dict[str, frozenset[Seam]] = {
     "keep": _ROUNDS,
     "commit": _ROUNDS,
     "stop": _ROUNDS,
+    "work": _ROUNDS,
+    "ranks": _ROUNDS,
 }
 
 

@@ -16,6 +16,9 @@ call is its root, and the record shows no ``visible``, for which it has no colum
 In a batch every row of a call is read as if it were a call of its own (``tap_lanes``), ``recover`` is asked for one request
 after the other, and rows that do not go on from a request's text belong to others.
 
+A call that repeats the one before it, over the same cached rows, is the same call again, and a call with the same nodes over as
+many rows of a copied cache is one too. Both are counted and read once.
+
 Every emitted token has to be accounted for in this way. A call that nobody saw leaves a hole, which is not bridged. A decoder
 that keeps no cache, or that builds a new one every round while its drafter runs the target too, is not followed.
 """
@@ -24,12 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from tree_oracle.decoder.tap_calls import Tap, TargetCall
 from tree_oracle.decoder.tap_errors import Unexplained
 from tree_oracle.decoder.tap_lanes import as_alone
 from tree_oracle.decoder.tap_sights import hides_within, telling
 from tree_oracle.decoder.tap_view import Text, repeats, view_of
-from tree_oracle.record import Round
+from tree_oracle.record import Call, Round
 
 Stream = Callable[[], list[TargetCall]]  # raises Unexplained
 
@@ -47,10 +52,11 @@ def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int], *, row: int 
     if not tap.calls:
         raise Unexplained("the target's model was not called")
     text, readings, refusals = (*prompt, *output), list[list[Round]](), list[Unexplained]()
-    for starts in _streams([as_alone(call) for call in tap.calls], text, len(prompt), row):
+    every = [as_alone(call) for call in tap.calls]
+    for starts in _streams(every, text, len(prompt), row):
         for start in starts:
             try:
-                readings += _follow(start(), text, len(prompt), row)
+                readings += _follow(start(), text, len(prompt), row, every)
             except Unexplained as refusal:
                 refusals.append(refusal)
         if readings:
@@ -71,7 +77,7 @@ def _streams(calls: list[TargetCall], text: Text, start: int, row: int | None) -
         return
     apart = [[call for call in calls if call.cache == number] for number in sorted(handed)]
     for streams in (apart, [together]):
-        yield [lambda stream=stream: _after_prefill(stream, text, start) for stream in streams]  # type: ignore[misc]
+        yield [lambda stream=stream: _after_prefill(_without_repeats(stream), text, start) for stream in streams]  # type: ignore[misc]
 
 
 def _in_row(call: TargetCall, row: int | None) -> bool:
@@ -90,31 +96,40 @@ def _only(readings: list[list[Round]]) -> list[Round]:
     return readings[0]
 
 
-def _follow(stream: list[TargetCall], text: Text, start: int, row: int | None) -> list[list[Round]]:
+def _follow(
+    stream: list[TargetCall], text: Text, start: int, row: int | None, every: list[TargetCall]
+) -> list[list[Round]]:
     """The rounds of one stream, call by call; several readings where in a batch more than one row goes on from the text.
+
+    ``every`` call is looked through for repetitions of them.
 
     Raises:
         Unexplained: not every token after the first ``start`` is accounted for, or there are too many readings to tell.
     """
-    open_, found, refusals = [(0, start, list[Round]())], list[list[Round]](), list[Unexplained]()
+    open_ = [(0, start, list[Round](), tuple[Call, ...]())]
+    found, refusals = list[list[Round]](), list[Unexplained]()
     while open_:
         if len(open_) + len(found) > _MOST_READINGS:
             raise Unexplained(f"more than {_MOST_READINGS} ways through the rows of a batch account for the text")
-        at, committed, rounds = open_.pop()
+        at, committed, rounds, made = open_.pop()
         view = view_of(stream[at], committed, text)
         most = min(committed + len(view.walks), len(text))
         least = committed + (len(view.tokens) > 1)  # a round emits something; the last row of a prompt may go unused
+        made += _made(stream[at], every, drafts=len(view.tokens) > 1)
         ways = _onward(stream, at, text, least, most, row)
         if not ways and most < len(text):
             refusals.append(_hole(most - start, len(text) - start, stream[at + 1] if at + 1 < len(stream) else None))
         for following, reached in ways or ([(at, len(text))] if most == len(text) else []):
-            further = [*rounds, view.round(text, committed, reached)] if reached > committed else rounds
+            further, left = rounds, made
+            if reached > committed:
+                seen = view.round(text, committed, reached)
+                further, left = [*rounds, replace(seen, calls=made if stream[at].lanes == 1 else None)], ()
             if reached == len(text):
                 found.append(further)  # a later call emits nothing
                 if row is not None:
                     return found  # who names the row believes that requests keep theirs as long as they can
             else:
-                open_.append((following, reached, further))
+                open_.append((following, reached, further, left))
     if not found:
         raise max(refusals, key=lambda refusal: refusal.accounted)
     return found
@@ -140,6 +155,21 @@ def _onward(
         if stream[place].number > stream[at].number and reached is not None:
             fitting.append((place, reached))
     return sorted(fitting, key=lambda way: stream[way[0]].lane == here)
+
+
+def _without_repeats(calls: list[TargetCall]) -> list[TargetCall]:
+    befores = (None, *calls)
+    return [call for before, call in zip(befores, calls, strict=False) if before is None or not _again(before, call)]
+
+
+def _again(call: TargetCall, other: TargetCall) -> bool:
+    return bool(call.tokens) and (call.tokens, call.past) == (other.tokens, other.past)
+
+
+def _made(call: TargetCall, every: list[TargetCall], *, drafts: bool) -> tuple[Call, ...]:
+    """The call, as often as the nodes of a draft were run over as many cached rows; runs without a cache are a drafter's."""
+    times = sum(_again(call, other) for other in every if other.handed) if drafts else 1
+    return (Call(call.tokens, call.past),) * times
 
 
 def _after_prefill(calls: list[TargetCall], text: Text, start: int) -> list[TargetCall]:

@@ -37,8 +37,8 @@ BUILD_FAULTS = (
         "a branch that still is among the best at full depth",
         "depths that count steps after the first level",
         Parts(build=builds.one_level_more),
-        "one level more is drafted and then left out",
-        Parts(build=builds.last_level_cut),
+        "candidates beyond the depth are left out, of which there are none",
+        Parts(build=builds.within_depth),
     ),
     Fault(
         "siblings-merged-by-token-and-depth",

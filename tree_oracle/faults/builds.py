@@ -109,9 +109,9 @@ def one_level_more(policy: TreeSpark, draft: Draft, root: int) -> CandidateTree:
     return replace(policy, depth=policy.depth + 1).build(draft, root).tree
 
 
-def last_level_cut(policy: TreeSpark, draft: Draft, root: int) -> Arrays:
-    """Twin: one level more is drafted and then left out."""
-    pool = replace(policy, depth=policy.depth + 1).pool(draft, root)
+def within_depth(policy: TreeSpark, draft: Draft, root: int) -> Arrays:
+    """Twin: candidates beyond the depth are left out, of which there are none."""
+    pool = policy.pool(draft, root)
     order = packed_order(pool)
     return _kept(pool, order[pool.tree.depths[order] <= policy.depth][: policy.budget + 1])
 

@@ -15,9 +15,11 @@ from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
+from tree_oracle.faults.rank_faults import RANK_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
+from tree_oracle.faults.work_faults import WORK_FAULTS
 from tree_oracle.record.names import by_name
 
 _CATALOGUE = (
@@ -228,6 +230,8 @@ _CATALOGUE = (
     *BATCH_FAULTS,
     *PACKING_FAULTS,
     *POLICY_FAULTS,
+    *WORK_FAULTS,
+    *RANK_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)

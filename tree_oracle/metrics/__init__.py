@@ -4,6 +4,10 @@ from tree_oracle.metrics.claims import reproduced_by as reproduced_by
 from tree_oracle.metrics.counts import MetricError as MetricError
 from tree_oracle.metrics.counts import RoundCounts as RoundCounts
 from tree_oracle.metrics.counts import count_round as count_round
+from tree_oracle.metrics.endings import Coverage as Coverage
+from tree_oracle.metrics.endings import WhyEnded as WhyEnded
+from tree_oracle.metrics.endings import coverage as coverage
+from tree_oracle.metrics.endings import why_ended as why_ended
 from tree_oracle.metrics.lengths import LENGTHS as LENGTHS
 from tree_oracle.metrics.lengths import LengthConvention as LengthConvention
 from tree_oracle.metrics.lengths import acceptance_length as acceptance_length

@@ -7,7 +7,6 @@ from tree_oracle.record.case import DraftData as DraftData
 from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
-from tree_oracle.record.case import TreeData as TreeData
 from tree_oracle.record.case import case_id as case_id
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
@@ -25,10 +24,12 @@ from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
 from tree_oracle.record.report import CheckResult as CheckResult
+from tree_oracle.record.report import Ended as Ended
 from tree_oracle.record.report import Known as Known
 from tree_oracle.record.report import Ledger as Ledger
 from tree_oracle.record.report import Report as Report
 from tree_oracle.record.report import Witness as Witness
+from tree_oracle.record.report import count_endings as count_endings
 from tree_oracle.record.round import DraftLaw as DraftLaw
 from tree_oracle.record.round import LayerRows as LayerRows
 from tree_oracle.record.round import Round as Round
@@ -38,6 +39,10 @@ from tree_oracle.record.status import Level as Level
 from tree_oracle.record.status import Status as Status
 from tree_oracle.record.status import worst as worst
 from tree_oracle.record.ties import TieRule as TieRule
+from tree_oracle.record.tree_data import TreeData as TreeData
 from tree_oracle.record.truth import Grade as Grade
 from tree_oracle.record.truth import Noise as Noise
 from tree_oracle.record.truth import Truth as Truth
+from tree_oracle.record.work import Call as Call
+from tree_oracle.record.work import Peer as Peer
+from tree_oracle.record.work import Work as Work

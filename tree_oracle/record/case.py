@@ -12,16 +12,10 @@ import msgspec
 from tree_oracle.record.array import Array
 from tree_oracle.record.limits import Limits
 from tree_oracle.record.round import Round
+from tree_oracle.record.tree_data import TreeData
 
 CASE_FORMAT = "tree-oracle-case"
 CASE_VERSION = 1
-
-
-class TreeData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A candidate tree as plain data: root first, parents before children."""
-
-    tokens: tuple[int, ...]
-    parents: tuple[int, ...]
 
 
 class DraftData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

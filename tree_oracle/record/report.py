@@ -7,6 +7,8 @@ and never a report.) A known failure counts neither way here; the level that is 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from itertools import zip_longest
 
 import msgspec
@@ -45,6 +47,13 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     known: Known | None = None  # a failure that the tested project has on its list
 
 
+class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many rounds ended for one reason."""
+
+    why: str  # one of ``tree_oracle.metrics.WhyEnded``
+    rounds: int
+
+
 class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Evidence that speculation ran in the very requests that were judged."""
 
@@ -56,6 +65,12 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # how many have a node at that depth.
     reached: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
+    # Of the rounds that show the pool, by depth from 1 on: how many go on so far, and how many of them hold that in the pool
+    # and in the tree.
+    known: tuple[int, ...] = ()
+    pooled: tuple[int, ...] = ()
+    packed: tuple[int, ...] = ()
+    ended: tuple[Ended, ...] = ()  # why rounds ended, in the order of the alphabet
 
     def __add__(self, other: Witness) -> Witness:
         return Witness(
@@ -65,7 +80,19 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self.emitted + other.emitted,
             _added(self.reached, other.reached),
             _added(self.proposed, other.proposed),
+            _added(self.known, other.known),
+            _added(self.pooled, other.pooled),
+            _added(self.packed, other.packed),
+            count_endings((*self.ended, *other.ended)),
         )
+
+
+def count_endings(ended: Iterable[Ended]) -> tuple[Ended, ...]:
+    """The same with every reason once."""
+    total: Counter[str] = Counter()
+    for one in ended:
+        total[one.why] += one.rounds
+    return tuple(Ended(why, rounds) for why, rounds in sorted(total.items()))
 
 
 def _added(some: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:

@@ -15,6 +15,8 @@ import msgspec
 
 from tree_oracle.record.array import Array
 from tree_oracle.record.limits import EndReason
+from tree_oracle.record.tree_data import TreeData
+from tree_oracle.record.work import Call, Peer, Work
 
 
 class RowKind(StrEnum):
@@ -80,5 +82,9 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     rank: int = 0
     request: int = 0  # which request of a session, in the order of admission
     control: bool = False  # same weights, no tree: a floor may be taken from it
+    calls: tuple[Call, ...] | None = None  # of the target, in order, while this round alone was under way
+    work: Work | None = None
+    pool: TreeData | None = None  # everything that was drafted, of which the tree is a part; root first
+    peers: tuple[Peer, ...] | None = None  # the same round on the other ranks of the group
     kernel: str | None = None  # attention kernel seen to run
     graph: str | None = None  # captured graph replayed, if any

@@ -14,7 +14,20 @@ from functools import partial
 
 from tree_oracle.checks import OUTCOMES, Check, Source, Stage, outcomes_of, witness_of
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Case, CheckResult, DecoderError, Finding, Report, Round, Status, Witness, case_id, worst
+from tree_oracle.masked.kinds import CHUNKED, FULL, layer_kinds, size_of
+from tree_oracle.record import (
+    Case,
+    CheckResult,
+    DecoderError,
+    Finding,
+    Report,
+    Round,
+    Status,
+    Unsupported,
+    Witness,
+    case_id,
+    worst,
+)
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.driver import Driver
@@ -26,6 +39,7 @@ from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
 from tree_oracle.run.tally import Finished, Head, Tally, bare_result, lowest_broken, witness_key
+from tree_oracle.target import Target
 
 IN_PROCESS = "none: this process, which cannot stop a hang"
 
@@ -92,6 +106,7 @@ class Battery:
             subject.decoder, subject.truth.vocab_size, exact=subject.truth.exact, model=subject.target.model
         )
         self._line_up = LineUp(subject.target, subject.truth)
+        self._edges = edges_of(subject.target)
         self._witnessed: dict[str, Witness] = {}
         # By seam, case and number of rounds that a check was shown, since several checks judge the same ones.
         self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
@@ -217,11 +232,23 @@ class Battery:
             self._refused.add(source.scene.name)
         seen = name, len(outcome.rounds)
         if seen not in self._outcomes:
-            self._outcomes[seen] = outcomes_of(case, outcome.rounds)
+            self._outcomes[seen] = outcomes_of(case, outcome.rounds, self._edges)
         for told, came in self._outcomes[seen].items():
             self._told[told] = came or self._told.get(told, False)
 
 
+def edges_of(target: Target) -> tuple[tuple[int, bool], ...]:
+    """The windows and chunks of the target that texts as long as the listed ones reach; of larger ones nothing is said."""
+    try:
+        config = target.model.config
+        kinds = sorted(set(layer_kinds(config)) - {FULL})
+    except (Unsupported, AttributeError, TypeError):  # a model of another type: nothing is known of its layers
+        return ()
+    found = [(size_of(config, kind), kind == CHUNKED) for kind in kinds]
+    return tuple(edge for edge in found if edge[0] <= _WITHIN_REACH)
+
+
+_WITHIN_REACH = 8  # positions: the listed prefixes have up to nine tokens
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
 
 

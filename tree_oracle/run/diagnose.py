@@ -25,14 +25,27 @@ from tree_oracle.checks.scores import score_distance, softmax_room
 from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.decoder.showing import replaced, showing
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
-from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, case_id
+from tree_oracle.record import Array, Case, DecoderError, Round, ScoreKind, TreeOracleError, Truth, Work, case_id
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 
 _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
-_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end", *_MOVED)
-_BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
+_COMPARED = (
+    "emitted",
+    "accepted",
+    "bonus",
+    "kept",
+    "positions",
+    "visible",
+    "scores",
+    "rows",
+    "cache",
+    "end",
+    "work",
+    *_MOVED,
+)
+_BUILT = ("tokens", "parents", "work")  # where the tree is the answer, and not what was handed over
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
@@ -96,7 +109,7 @@ class LineUp:
 
     def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
         made = self._made(suspect, seam, case, observed.rounds)
-        compared = _BUILT if seam is Seam.BUILD else _COMPARED
+        compared = _BUILT if seam is Seam.BUILD else (*_COMPARED, *_telling(made.rounds, observed.rounds))
         same_extent = (len(made.rounds), made.broke) == (len(observed.rounds), observed.broke)
         return same_extent and all(
             _same_round(mine, theirs, self._truth, compared)
@@ -156,11 +169,32 @@ def _same_round(made: Round, seen: Round, truth: Truth, compared: Sequence[str])
     return all(_same_field(name, made, seen, truth) for name in shown)
 
 
+def _telling(*shown: Rounds) -> list[str]:
+    """What is compared only where something shows in it: right decoders prefill, and are spread, in ways of their own."""
+    passes = any(len(round_.calls or ()) > 1 for rounds in shown for round_ in rounds[1:])
+    strays = any(_strays(round_) for rounds in shown for round_ in rounds)
+    return ["calls"] * passes + ["peers"] * strays
+
+
+def _strays(round_: Round) -> bool:
+    shared = ("prefix", "tokens", "parents", "accepted", "bonus", "emitted", "kept", "end")
+    return any(getattr(peer, name) != getattr(round_, name) for peer in round_.peers or () for name in shared)
+
+
+def _same_work(mine: Work | None, theirs: Work | None) -> bool:
+    """Whether the counts are equal that both state, and both or neither run the draft's backbone more than once."""
+    several = [(getattr(work, "draft_passes", None) or 0) > 1 for work in (mine, theirs)]
+    pairs = [(getattr(mine, name, None), getattr(theirs, name, None)) for name in Work.__struct_fields__]
+    return several[0] == several[1] and all(a == b for a, b in pairs if a is not None and b is not None)
+
+
 def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     if name == "rows":
         return _same_rows(_values(made.rows), _values(seen.rows), truth)
     if name == "scores":
         return _same_scores(made, seen, truth)
+    if name == "work":
+        return _same_work(made.work, seen.work)
     if name == "cache" and not truth.exact:
         return True  # cache entries have a floor of their own, which no suspect is told apart by
     return bool(getattr(made, name) == getattr(seen, name))

@@ -1,0 +1,41 @@
+"""What a round cost, and what the ranks of a group hold of it: everything beside its own answer.
+
+``Call`` is seen at the target from outside, ``Work`` is what the decoder says or what a counted draft saw. Counts by depth
+begin with depth 1, the root's children.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tree_oracle.record.limits import EndReason
+
+
+class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One call of the target during a round, seen at the model itself."""
+
+    tokens: tuple[int, ...]  # empty: not one row of token ids
+    past: int = 0  # rows of the cache that was handed in, 0 without one
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Counts of one round. ``None`` means not shown, never zero."""
+
+    target_passes: int | None = None
+    draft_passes: int | None = None  # of the draft's backbone
+    stages: tuple[int, ...] | None = None  # by depth, the parents that the draft's head was asked about
+    packed: tuple[int, ...] | None = None  # by depth, the candidates of the tree that was verified
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The same round as another rank of the group has it. Fields as in ``Round``; what a rank does not show is ``None``."""
+
+    rank: int
+    prefix: tuple[int, ...] | None = None
+    tokens: tuple[int, ...] | None = None
+    parents: tuple[int, ...] | None = None
+    accepted: tuple[int, ...] | None = None
+    bonus: int | None = None
+    emitted: tuple[int, ...] | None = None
+    kept: tuple[int, ...] | None = None
+    end: EndReason | None = None
