@@ -13,6 +13,7 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
     metric,
     move,
     move_states,
+    pathstate,
     position,
     sequence,
     stop,

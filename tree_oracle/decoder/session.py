@@ -4,6 +4,8 @@ State between rounds: the committed tokens, and a cache of all of them but the n
 the target, walks, cuts at the limits, and keeps the rows of the root and of the emitted path without its newest token:
 
     cache(after) = rows of committed[:-1]
+
+Where processors apply, the walk goes by the processed rows; the rows that are shown beside them are the target's own.
 """
 
 from __future__ import annotations
@@ -13,21 +15,25 @@ from collections.abc import Sequence
 import numpy as np
 from transformers import DynamicCache
 
-from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows, Stop
-from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
+from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows
+from tree_oracle.decoder.path_parts import Path, Walked
+from tree_oracle.record import Array, EndReason, LayerRows, Limits, Processors, Round, UsageError
 from tree_oracle.target import Target, layer_tensors, prefill
 from tree_oracle.tree import CandidateTree, Layout
 
 
 class Text:
-    """The committed tokens of one request, and whether they have ended."""
+    """The committed tokens of one request, what its processors know of them, and whether they have ended."""
 
-    def __init__(self, prompt: Sequence[int], limits: Limits) -> None:
+    def __init__(
+        self, parts: Parts, prompt: Sequence[int], limits: Limits, processors: Processors | None = None
+    ) -> None:
         if not prompt:
             raise UsageError("an empty prompt has no last token to be the root of a tree")
         self.committed = list(prompt)
         self.ended: EndReason | None = None
-        self._limits, self._prompt_length = limits, len(prompt)
+        self._limits, self._prompt_length, self._stop = limits, len(prompt), parts.stop
+        self._path = Path(parts.path, prompt, limits, processors)
 
     def refuse(self, tree: CandidateTree) -> None:
         """Return if a round over this tree can be run.
@@ -42,20 +48,32 @@ class Text:
                 f"the root holds token {int(tree.tokens[0])}; expected the last committed token, {self.committed[-1]}"
             )
 
-    def commit(self, tree: CandidateTree, decision: Decision, stop: Stop) -> tuple[int, ...]:
+    def processed(self, tree: CandidateTree, rows: Rows) -> Rows | None:
+        """The rows of a round as tokens are chosen by them; None where that is as they are."""
+        return self._path.processed(tree, rows)
+
+    def commit(self, tree: CandidateTree, decision: Decision) -> tuple[int, ...]:
         """Append what the limits let pass of a decision, which is returned."""
         proposed = (*(int(tree.tokens[v]) for v in decision.accepted), decision.bonus)
         before = tuple(self.committed[self._prompt_length :])
-        emitted, self.ended = stop(self._prompt_length, before, proposed, self._limits)
+        emitted, self.ended = self._stop(self._prompt_length, before, proposed, self._limits)
         self.committed += emitted
+        self._path.commit(tree, Walked(decision.accepted, emitted))
         return emitted
 
 
 class Request:
     """One request: its text and its cache."""
 
-    def __init__(self, target: Target, parts: Parts, prompt: Sequence[int], limits: Limits) -> None:
-        self.text = Text(prompt, limits)
+    def __init__(
+        self,
+        target: Target,
+        parts: Parts,
+        prompt: Sequence[int],
+        limits: Limits,
+        processors: Processors | None = None,
+    ) -> None:
+        self.text = Text(parts, prompt, limits, processors)
         self._target, self._parts = target, parts
         self._cache = prefill(target.model, self.committed[:-1])
 
@@ -79,11 +97,13 @@ class Request:
         prefix, parts = tuple(self.committed), self._parts
         layout = parts.lay_out(tree, len(prefix))
         rows = parts.target_pass(self._target.model, self._cache, tree, layout)
-        decision = parts.walk(tree, rows)
-        emitted = self.text.commit(tree, decision, parts.stop)
+        processed = self.text.processed(tree, rows)
+        decision = parts.walk(tree, rows if processed is None else processed)
+        emitted = self.text.commit(tree, decision)
         kept = parts.keep(tree, decision, len(emitted))
         parts.commit(self._cache, len(prefix) - 1, kept)
-        return round_of(prefix, tree, layout, rows, decision, emitted, kept, parts.score(tree, rows), self.ended)
+        scores = parts.score(tree, rows)
+        return round_of(prefix, tree, layout, rows, processed, decision, emitted, kept, scores, self.ended)
 
     def cache(self) -> tuple[LayerRows, ...]:
         """Keys and values of every layer, heads x rows x width, widened to float32 from half precision."""
@@ -93,8 +113,15 @@ class Request:
 class ReferenceSession:
     """Requests decoded side by side, each in a batch of its own; those that have ended leave after the round."""
 
-    def __init__(self, target: Target, parts: Parts, prompts: Sequence[Sequence[int]], limits: Limits) -> None:
-        self._target, self._parts, self._limits = target, parts, limits
+    def __init__(
+        self,
+        target: Target,
+        parts: Parts,
+        prompts: Sequence[Sequence[int]],
+        limits: Limits,
+        processors: Processors | None = None,
+    ) -> None:
+        self._target, self._parts, self._limits, self._processors = target, parts, limits, processors
         self.requests: list[Request] = []
         self.admit(prompts)
 
@@ -105,7 +132,8 @@ class ReferenceSession:
             UsageError: a prompt is empty.
         """
         self._leave()
-        self.requests += [Request(self._target, self._parts, prompt, self._limits) for prompt in prompts]
+        rules = self._limits, self._processors
+        self.requests += [Request(self._target, self._parts, prompt, *rules) for prompt in prompts]
 
     def drop(self, places: Sequence[int]) -> None:
         """Requests leave before they have ended.
@@ -163,6 +191,7 @@ def round_of(
     tree: CandidateTree,
     layout: Layout,
     rows: Rows,
+    processed: Rows | None,
     decision: Decision,
     emitted: tuple[int, ...],
     kept: Kept,
@@ -178,6 +207,7 @@ def round_of(
         positions=tuple(layout.positions.tolist()),
         visible=Array.of(layout.visible),
         rows=Array.of(rows),
+        processed=None if processed is None else Array.of(processed),
         scores=Array.of(scores.astype(np.float64)),
         accepted=decision.accepted,
         bonus=decision.bonus,

@@ -31,7 +31,7 @@ from tree_oracle.tree import CandidateTree
 
 _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
-_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "cache", "end", *_MOVED)
+_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "processed", "cache", "end", *_MOVED)
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
@@ -131,6 +131,8 @@ def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
     if seam not in showing(suspect.parts):
         return False
     idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
+    if case.processors is None and not (case.limits and case.limits.min_new):
+        idle = (*idle, "path")
     return any(part not in idle for part in replaced(suspect.parts))
 
 
@@ -159,6 +161,8 @@ def _same_round(made: Round, seen: Round, truth: Truth, compared: Sequence[str])
 def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     if name == "rows":
         return _same_rows(_values(made.rows), _values(seen.rows), truth)
+    if name == "processed":  # a suspect shows none where nothing applies
+        return made.processed is None or _same_rows(_values(made.processed), _values(seen.processed), truth)
     if name == "scores":
         return _same_scores(made, seen, truth)
     if name == "cache" and not truth.exact:
@@ -169,7 +173,9 @@ def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
 def _same_rows(mine: np.ndarray, theirs: np.ndarray, truth: Truth) -> bool:
     """Whether all rows agree within the sampled noise: an estimate is enough where nothing but a suspicion hangs on it."""
     room = 0.0 if truth.exact else truth.noise().allowed
-    return mine.shape == theirs.shape and all(distance(b, a) <= room for a, b in zip(mine, theirs, strict=True))
+    pairs = zip(mine, theirs, strict=True)
+    # A row of which nothing is left is equal to another such row, though it has no maximum to be measured from.
+    return mine.shape == theirs.shape and all(np.array_equal(a, b) or distance(b, a) <= room for a, b in pairs)
 
 
 def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:

@@ -1,0 +1,176 @@
+"""Cases in which the token after a path depends on the path's own history beyond what the target sees of it.
+
+Every processor has a case of its own in which it changes the text, at an extreme value or because the text was asked for first:
+what would be emitted without it is banned or has its penalty. Values are whole numbers and powers of two, so that the processed
+rows of the exact model are the same bits in every dtype. Trees hold the tokens of the right text down to the goal, and beside
+them, where there is a sibling, the token that the target would choose without any processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hypothesis import strategies as st
+
+from tree_oracle.checks.path_rows import processed
+from tree_oracle.checks.scene import Scene, Stage
+from tree_oracle.checks.scenes import any_shape, decoys, listed_shapes, note_of, spread_prefix
+from tree_oracle.record import Bias, Case, Limits, Processors, TreeData
+from tree_oracle.strategies import ScriptedTree, prefixes
+
+_ROUNDS = 3
+_PLENTY = 64
+_BOUNDED = 10  # tokens of a whole generation
+_LEAST = 2  # accepted nodes: a history of its own begins with the second
+_WAY = st.integers(0, 127)  # which way, counted round and round
+_LONGEST = 3  # tokens of a sequence, and of every prompt at least
+
+# States of an automaton over three classes of tokens: two disagree about what may follow, and one allows a single class.
+_GRAMMAR = ((1, 2, None), (0, None, 2), (None, 1, None))
+_ONE_CLASS = ((None, 0, None),)
+
+Tokens = tuple[int, ...]
+
+
+class Chosen:
+    """The text of plain decoding by processed rows, as far as it is asked for, past everything that would end it."""
+
+    def __init__(self, stage: Stage, prompt: Tokens, limits: Limits, processors: Processors | None) -> None:
+        self._stage, self._case = stage, Case(prefix=prompt, limits=limits, processors=processors)
+        self._tokens: list[int] = []
+
+    def upto(self, count: int) -> Tokens:
+        """The first ``count`` tokens."""
+        while len(self._tokens) < count:
+            here = (*self._case.prefix, *self._tokens)
+            row = processed(self._case, self._stage.truth.rows([here]), [here])[0]
+            self._tokens.append(int(row.argmax()))
+        return tuple(self._tokens[:count])
+
+
+def script_paths(
+    stage: Stage,
+    prompt: Tokens,
+    shapes: Sequence[ScriptedTree],
+    limits: Limits,
+    processors: Processors | None = None,
+    note: str = "",
+) -> Case:
+    """Rounds in which each tree holds the right text down to its goal, and tempts with the target's own choices."""
+    text, trees, done = Chosen(stage, prompt, limits, processors), list[TreeData](), 0
+    for shape in shapes:
+        here = (*prompt, *text.upto(done))
+        path = text.upto(done + shape.goal_depth)[done:]
+        trees.append(_tempting(stage, here, path, shape))
+        done += _accepted(trees[-1], text, done) + 1
+    return Case(prefix=prompt, trees=tuple(trees), limits=limits, processors=processors, note=note)
+
+
+def _tempting(stage: Stage, here: Tokens, path: Tokens, shape: ScriptedTree) -> TreeData:
+    data = shape.with_path_tokens(here[-1], path).to_data()
+    tokens, parents = list(data.tokens), data.parents
+    for depth, node in enumerate(shape.path):
+        (plain,) = stage.choices((*here, *path[:depth]), 1)
+        siblings = [v for v in range(1, len(tokens)) if parents[v] == parents[node]]
+        others = [v for v in siblings if v != node]
+        if others and plain not in [tokens[v] for v in siblings]:
+            tokens[others[0]] = plain
+    return TreeData(tuple(tokens), parents)
+
+
+def _accepted(tree: TreeData, text: Chosen, done: int) -> int:
+    """How many nodes the walk follows."""
+    node, depth = 0, 0
+    while True:
+        token = text.upto(done + depth + 1)[-1]
+        below = [v for v in range(1, len(tree.tokens)) if tree.parents[v] == node and tree.tokens[v] == token]
+        if not below:
+            return depth
+        node, depth = below[0], depth + 1
+
+
+def ways(stage: Stage, prompt: Tokens) -> Iterator[tuple[Processors, str]]:
+    """Every processor alone, then all of them together."""
+    limits = Limits(_PLENTY)
+    first, second, third, fourth = Chosen(stage, prompt, limits, None).upto(4)
+    one, other = (first + 7) % stage.vocab_size, (first + 12) % stage.vocab_size
+    forced = Bias((one,), 64.0), Bias((other,), 64.0)
+    yield Processors(repetition=1 / 64), "what was there before is 64 times as likely"
+    yield Processors(repetition=4.0, bias=forced), "two forced tokens, whose logits a repetition divides by 4"
+    yield Processors(frequency=2.0, bias=forced), "two forced tokens, which their frequency makes take turns"
+    yield Processors(presence=2.0, bias=forced), "two forced tokens, the absent one by 2 more likely"
+    yield Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0))), "one token forced, then another after two"
+    yield Processors(bias=(Bias((first, other), 100.0), Bias((prompt[-1], first), 1.0))), "one token forced after another"
+    yield Processors(banned=((first,), (second,))), "the first two tokens banned"
+    yield Processors(banned=((first, second), (second, third, fourth))), "sequences of the text banned"
+    yield Processors(grammar=_GRAMMAR), "a grammar of three states"
+    yield Processors(grammar=_ONE_CLASS), "a grammar that allows every third token"
+    yield (
+        Processors(
+            repetition=2.0,
+            frequency=1.0,
+            presence=-0.5,
+            bias=(*forced, Bias((one, other), -8.0)),
+            banned=((other, other),),
+            grammar=_GRAMMAR,
+        ),
+        "all processors together",
+    )
+
+
+def _listed_paths(stage: Stage) -> list[Case]:
+    deep = [pair for pair in listed_shapes() if decoys(stage, *pair).goal_depth >= _LEAST]
+    cases = []
+    for index in range(2 * len(list(ways(stage, spread_prefix(stage, 3, 0))))):
+        prompt = spread_prefix(stage, _LONGEST + index % 3, 90 + index)
+        every = list(ways(stage, prompt))
+        processors, how = every[index % len(every)]
+        pairs = [deep[(3 * index + 4 * step) % len(deep)] for step in range(_ROUNDS)]
+        shapes = [decoys(stage, *pair) for pair in pairs]
+        note = f"{how}; first round: {note_of(*pairs[0])}"
+        cases.append(script_paths(stage, prompt, shapes, Limits(_PLENTY), processors, note))
+    return cases
+
+
+def _drawn_paths(draw: st.DrawFn, stage: Stage) -> Case:
+    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
+    shapes = draw(st.lists(any_shape(stage), min_size=1, max_size=2))
+    every = list(ways(stage, prompt))
+    processors, _ = every[draw(_WAY) % len(every)]
+    return script_paths(stage, prompt, shapes, Limits(_PLENTY), processors)
+
+
+def _listed_prompt_paths(stage: Stage) -> list[Case]:
+    prompts = [spread_prefix(stage, _LONGEST + salt % 2, 130 + salt) for salt in range(2)]
+    return [
+        Case(prefix=prompt, limits=Limits(_BOUNDED), processors=processors, note=how)
+        for prompt in prompts
+        for processors, how in ways(stage, prompt)
+    ]
+
+
+def _drawn_prompt_paths(draw: st.DrawFn, stage: Stage) -> Case:
+    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
+    every = list(ways(stage, prompt))
+    processors, _ = every[draw(_WAY) % len(every)]
+    return Case(prefix=prompt, limits=Limits(draw(st.integers(1, _BOUNDED))), processors=processors)
+
+
+PATHS = Scene(
+    "paths",
+    _listed_paths,
+    st.composite(_drawn_paths),
+    trees=range(1, 1_000),
+    limited=True,
+    processed=True,
+    drawn=_drawn_paths,
+)
+PROMPT_PATHS = Scene(
+    "prompt paths",
+    _listed_prompt_paths,
+    st.composite(_drawn_prompt_paths),
+    trees=range(1),
+    limited=True,
+    processed=True,
+    drawn=_drawn_prompt_paths,
+)
