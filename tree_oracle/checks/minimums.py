@@ -24,7 +24,7 @@ from tree_oracle.record import Case, Limits
 from tree_oracle.strategies import prefixes
 
 _PLENTY = 64
-_BOUNDED = 12  # tokens of a whole generation
+_BOUNDED = 6  # tokens of a whole generation
 _LEAST = 2  # accepted nodes of a round
 _ROUNDS = 2
 _WAY = st.integers(0, 127)  # which way, counted round and round
@@ -62,7 +62,7 @@ def _listed_minimums(stage: Stage) -> list[Case]:
             continue
         prompt = spread_prefix(stage, 1 + index % 3, 170 + index)
         for number, (limits, how) in enumerate(ways(stage, prompt, script.goal_depth + 1)):
-            if number % 11 == index % 11:  # every way comes up, and no tree has all of them
+            if number % 20 == index % 20:  # every way comes up, and no tree has all of them
                 note = f"{how}; {note_of(shape, goal)}"
                 cases.append(script_paths(stage, prompt, [script] * _ROUNDS, limits, note=note))
     return cases
@@ -80,8 +80,8 @@ def _listed_prompt_minimums(stage: Stage) -> list[Case]:
     cases = []
     for salt in range(2):
         prompt = spread_prefix(stage, 1 + 2 * salt, 190 + salt)
-        every = [(limits, how) for limits, how in ways(stage, prompt, 3) if limits.min_new <= _BOUNDED]
-        cases += [Case(prefix=prompt, limits=_bounded(limits), note=how) for limits, how in every[salt::2]]
+        every = list(ways(stage, prompt, 2))
+        cases += [Case(prefix=prompt, limits=_bounded(limits), note=how) for limits, how in every[salt::3]]
     return cases
 
 
@@ -104,6 +104,7 @@ MINIMUMS = Scene(
     trees=range(1, 1_000),
     limited=True,
     minimum=True,
+    heavy=True,
     drawn=_drawn_minimums,
 )
 PROMPT_MINIMUMS = Scene(
@@ -113,5 +114,6 @@ PROMPT_MINIMUMS = Scene(
     trees=range(1),
     limited=True,
     minimum=True,
+    heavy=True,
     drawn=_drawn_prompt_minimums,
 )

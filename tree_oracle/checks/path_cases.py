@@ -18,9 +18,10 @@ from tree_oracle.checks.scenes import any_shape, decoys, listed_shapes, note_of,
 from tree_oracle.record import Bias, Case, Limits, Processors, TreeData
 from tree_oracle.strategies import ScriptedTree, prefixes
 
-_ROUNDS = 3
+_ROUNDS = 2
+_LISTED = 15  # every way once, the first ones on a second tree
 _PLENTY = 64
-_BOUNDED = 10  # tokens of a whole generation
+_BOUNDED = 6  # tokens of a whole generation
 _LEAST = 2  # accepted nodes: a history of its own begins with the second
 _WAY = st.integers(0, 127)  # which way, counted round and round
 _LONGEST = 3  # tokens of a sequence, and of every prompt at least
@@ -101,7 +102,7 @@ def ways(stage: Stage, prompt: Tokens) -> Iterator[tuple[Processors, str]]:
     yield Processors(presence=2.0, bias=forced), "two forced tokens, the absent one by 2 more likely"
     yield Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0))), "one token forced, then another after two"
     yield Processors(bias=(Bias((first, other), 100.0), Bias((prompt[-1], first), 1.0))), "one token forced after another"
-    yield Processors(banned=((first,), (second,))), "the first two tokens banned"
+    yield Processors(banned=tuple(dict.fromkeys([(first,), (second,)]))), "the first two tokens banned"
     yield Processors(banned=((first, second), (second, third, fourth))), "sequences of the text banned"
     yield Processors(grammar=_GRAMMAR), "a grammar of three states"
     yield Processors(grammar=_ONE_CLASS), "a grammar that allows every third token"
@@ -121,7 +122,7 @@ def ways(stage: Stage, prompt: Tokens) -> Iterator[tuple[Processors, str]]:
 def _listed_paths(stage: Stage) -> list[Case]:
     deep = [pair for pair in listed_shapes() if decoys(stage, *pair).goal_depth >= _LEAST]
     cases = []
-    for index in range(2 * len(list(ways(stage, spread_prefix(stage, 3, 0))))):
+    for index in range(_LISTED):
         prompt = spread_prefix(stage, _LONGEST + index % 3, 90 + index)
         every = list(ways(stage, prompt))
         processors, how = every[index % len(every)]
@@ -141,10 +142,9 @@ def _drawn_paths(draw: st.DrawFn, stage: Stage) -> Case:
 
 
 def _listed_prompt_paths(stage: Stage) -> list[Case]:
-    prompts = [spread_prefix(stage, _LONGEST + salt % 2, 130 + salt) for salt in range(2)]
+    prompt = spread_prefix(stage, _LONGEST, 130)
     return [
         Case(prefix=prompt, limits=Limits(_BOUNDED), processors=processors, note=how)
-        for prompt in prompts
         for processors, how in ways(stage, prompt)
     ]
 
@@ -163,6 +163,7 @@ PATHS = Scene(
     trees=range(1, 1_000),
     limited=True,
     processed=True,
+    heavy=True,
     drawn=_drawn_paths,
 )
 PROMPT_PATHS = Scene(
@@ -172,5 +173,6 @@ PROMPT_PATHS = Scene(
     trees=range(1),
     limited=True,
     processed=True,
+    heavy=True,
     drawn=_drawn_prompt_paths,
 )

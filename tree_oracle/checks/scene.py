@@ -64,6 +64,7 @@ class Scene:
     moved: bool = False  # whether it holds a move
     batched: bool = False  # whether it holds several requests
     chancy: bool = False  # whether it holds laws
+    heavy: bool = False  # whether a case of it weighs as much as several of other scenes
     processed: bool = False  # whether it holds processors
     minimum: bool = False  # whether its limits ask for a minimum length
     drawn: Drawn | None = (
