@@ -100,8 +100,14 @@ def ways(stage: Stage, prompt: Tokens) -> Iterator[tuple[Processors, str]]:
     yield Processors(repetition=4.0, bias=forced), "two forced tokens, whose logits a repetition divides by 4"
     yield Processors(frequency=2.0, bias=forced), "two forced tokens, which their frequency makes take turns"
     yield Processors(presence=2.0, bias=forced), "two forced tokens, the absent one by 2 more likely"
-    yield Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0))), "one token forced, then another after two"
-    yield Processors(bias=(Bias((first, other), 100.0), Bias((prompt[-1], first), 1.0))), "one token forced after another"
+    yield (
+        Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0))),
+        "one token forced, then another after two",
+    )
+    yield (
+        Processors(bias=(Bias((first, other), 100.0), Bias((prompt[-1], first), 1.0))),
+        "one token forced after another",
+    )
     yield Processors(banned=tuple(dict.fromkeys([(first,), (second,)]))), "the first two tokens banned"
     yield Processors(banned=((first, second), (second, third, fourth))), "sequences of the text banned"
     yield Processors(grammar=_GRAMMAR), "a grammar of three states"

@@ -133,9 +133,7 @@ def _wrong(
     )
 
 
-def _explained(
-    view: View, seen: np.ndarray, raw: np.ndarray, own: Text, suspected: Iterator[tuple[str, Text]]
-) -> str:
+def _explained(view: View, seen: np.ndarray, raw: np.ndarray, own: Text, suspected: Iterator[tuple[str, Text]]) -> str:
     if same_row(seen, raw, view.truth, own):
         return "; it is not processed at all"
     how = next((how for how, text in suspected if same_processed(view, seen, raw, own, text)), None)

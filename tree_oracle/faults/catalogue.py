@@ -15,6 +15,7 @@ from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
+from tree_oracle.faults.path_faults import PATH_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
@@ -229,6 +230,7 @@ _CATALOGUE = (
     *BATCH_FAULTS,
     *PACKING_FAULTS,
     *POLICY_FAULTS,
+    *PATH_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)

@@ -96,4 +96,6 @@ def _refuse_grammar(grammar: tuple[State, ...]) -> None:
         if not moves:
             raise UsageError(f"state {number} of the grammar allows nothing")
         if any(not 0 <= move < len(grammar) for move in moves):
-            raise UsageError(f"state {number} of the grammar moves to {moves}; there are states 0 to {len(grammar) - 1}")
+            raise UsageError(
+                f"state {number} of the grammar moves to {moves}; there are states 0 to {len(grammar) - 1}"
+            )

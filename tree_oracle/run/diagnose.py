@@ -31,7 +31,20 @@ from tree_oracle.tree import CandidateTree
 
 _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
-_COMPARED = ("emitted", "accepted", "bonus", "kept", "positions", "visible", "scores", "rows", "processed", "cache", "end", *_MOVED)
+_COMPARED = (
+    "emitted",
+    "accepted",
+    "bonus",
+    "kept",
+    "positions",
+    "visible",
+    "scores",
+    "rows",
+    "processed",
+    "cache",
+    "end",
+    *_MOVED,
+)
 _BUILT = ("tokens", "parents")  # where the tree is the answer, and not what was handed over
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each

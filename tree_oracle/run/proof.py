@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from tree_oracle.checks import CHECKS, Check, Stage, choose
+from tree_oracle.checks import CHECKS, Check, Source, Stage, choose
 from tree_oracle.decoder import Parts, ReferenceDecoder
-from tree_oracle.decoder.showing import showing
+from tree_oracle.decoder.showing import replaced, showing
 from tree_oracle.faults import FAULTS, Fault, find_fault
 from tree_oracle.record import CheckResult, Status
 from tree_oracle.run.battery import Battery, run_battery
@@ -66,8 +66,13 @@ def prove(
 
 def seeing(parts: Parts) -> list[Check]:
     """The checks that can see any part that these are not the reference's."""
-    seams = showing(parts)
-    return [check for check in choose() if any(source.seam in seams for source in check.sources)]
+    return [check for check in choose() if any(_may_see(source, parts) for source in check.sources)]
+
+
+def _may_see(source: Source, parts: Parts) -> bool:
+    """Whether the part is run: the histories of paths are kept only where something is asked of them."""
+    asked = source.scene.processed or source.scene.minimum
+    return source.seam in showing(parts) and (asked or replaced(parts) != ("path",))
 
 
 class Ground:
