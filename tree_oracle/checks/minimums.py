@@ -42,16 +42,21 @@ def ways(stage: Stage, prompt: Tokens, count: int) -> Iterator[tuple[Limits, str
         for least in (place + 1, place + 3):
             limits = Limits(_PLENTY, (token,), min_new=least)
             yield limits, f"end token {place} is ruled out by a minimum of {least}"
+            ends = (_unused(plain, stage.vocab_size), token)
+            yield Limits(_PLENTY, ends, min_new=least), f"so it is, as the second of two: token {place}"
             yield Limits(least, (token,), min_new=least), f"so it is, and the cap is {least} too"
             text = Chosen(stage, prompt, limits, None).upto(least + 3)
             for second in (least, least + 2):
                 if text[second] not in text[:second]:
-                    ends = (token, text[second])
-                    yield Limits(_PLENTY, ends, min_new=least), f"and end token {second} ends the text"
+                    yield Limits(_PLENTY, (token, text[second]), min_new=least), f"and end token {second} ends the text"
             if place:
                 stop = (text[place - 1 : place + 1],)
                 yield Limits(_PLENTY, (token,), None, stop, least), "and a stop sequence is complete before the minimum"
         yield Limits(place + 1, (token,), min_new=place + 5), f"end token {place} is ruled out, and the cap comes first"
+
+
+def _unused(tokens: Tokens, vocab_size: int) -> int:
+    return next(token for token in range(vocab_size) if token not in tokens)
 
 
 def _listed_minimums(stage: Stage) -> list[Case]:

@@ -1,9 +1,10 @@
 """Rows after the processors of a case: the truth's, and when a shown one is the same.
 
-The raw row comes from a sequential run, the processed one from transformers' own processors on the whole text. On the exact model
-they are equal bit for bit wherever the processing rounds nothing; that is measured, by processing the same row in float32 and in
-float64, and twice the difference is allowed. Elsewhere the room of the raw row is added, times the steepest slope of the
-processing: a repetition penalty r makes a difference larger by up to max(r, 1/r), everything else leaves it as it is.
+The raw row comes from a sequential run, the processed one from transformers' own processors on the whole text. On the
+exact model they are equal bit for bit wherever the processing rounds nothing; that is measured, by processing the same
+row in float32 and in float64, and twice the difference is allowed. Elsewhere the room of the raw row is added, times the
+steepest slope of the processing: a repetition penalty r makes a difference larger by up to max(r, 1/r), everything else
+leaves it as it is.
 
 A logit so far below the largest that its probability is 0 in float64 is as good as -inf: how a ban is written is no fault.
 """
@@ -42,8 +43,8 @@ def processed(case: Case, rows: Rows, histories: Histories, processors: Processo
 
 
 def choosing_rows(view: View, histories: Histories, processors: Processors | None = None) -> Rows:
-    """The rows by which the tokens after these histories are chosen. Where the truth is not exact they are made flatter, so that
-    two logits are as far apart as they would have to be in the raw row."""
+    """The rows by which the tokens after these histories are chosen. Where the truth is not exact they are made
+    flatter, so that two logits are as far apart as they would have to be in the raw row."""
     rows = view.truth.rows(histories)
     if processors is None and not applies(view.case):
         return rows

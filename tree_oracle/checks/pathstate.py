@@ -1,8 +1,9 @@
 """PATHSTATE: penalties, biases, bans and a grammar are applied per path.
 
-Law: the row by which a token after node v is chosen is the row of v, processed with v's own history: the prompt, the tokens that
-were emitted, and the tokens on the branch down to v. Siblings, cousins and whatever was rejected in earlier rounds are not in it.
-A node that its own branch rules out (a token whose processed logit is -inf) has no law, and is not judged.
+Law: the row by which a token after node v is chosen is the row of v, processed with v's own history: the prompt, the
+tokens that were emitted, and the tokens on the branch down to v. Siblings, cousins and whatever was rejected in earlier
+rounds are not in it. A node that its own branch rules out (a token whose processed logit is -inf) has no law, and is not
+judged.
 """
 
 from __future__ import annotations
@@ -109,11 +110,11 @@ def _left(before: Round, round_: Round) -> Iterator[tuple[str, Text]]:
     yield "as if nothing had been emitted in the round before", old
     yield "as if only the last token of the round before had been emitted", (*old, *before.emitted[-1:])
     yield "as if the bonus of the round before had not been emitted", (*old, *before.emitted[:-1])
-    for node in range(1, len(tokens)):
-        yield f"as if node {node} of the round before had stayed", (*history(before, node), *before.emitted[-1:])
     rejected = tuple(t for v, t in enumerate(tokens) if v and v not in (before.accepted or ()))
     yield "as if all rejected nodes of the round before had stayed", (*old, *rejected, *before.emitted)
     yield "as if the whole tree of the round before had stayed", (*old, *tokens[1:], *before.emitted[-1:])
+    for node in range(1, len(tokens)):
+        yield f"as if node {node} of the round before had stayed", (*history(before, node), *before.emitted[-1:])
 
 
 def _wrong(
@@ -122,8 +123,7 @@ def _wrong(
     own = history(view.rounds[index], node)
     (true,) = processed(view.case, raw[None], [own])
     with np.errstate(invalid="ignore"):
-        gaps = np.abs((seen - seen.max()) - (true - true.max()))
-    place = int(np.nan_to_num(gaps, nan=0.0).argmax())
+        place = int(np.nan_to_num(np.abs(seen - true), nan=0.0).argmax())
     return fail(
         f"the row of node {node} is not processed with its own history{_explained(view, seen, raw, own, suspected)}",
         expected=f"logit {true[place]:.6g} of token {place}, after {listing(own[-8:])}, the last of {len(own)}",

@@ -1,7 +1,7 @@
 """The parts of a round that keep a state per path: whose history a row is processed with, and what a round leaves behind.
 
-Three places decide: the state at every node (``track``), what is done to the rows (``shape``), and the state from which the next
-round starts (``carry``). A planted fault replaces exactly one of them.
+Three places decide: the state at every node (``track``), what is done to the rows (``shape``), and the state from which
+the next round starts (``carry``). A planted fault replaces exactly one of them.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ With the prompt p, the emitted tokens e (those of a node's own path included, an
 in this order. Bias, repetition and banned sequences are transformers' processors of these names, which look at the prompt too;
 frequency and presence follow the convention of the OpenAI interface and of vLLM, which count what was emitted.
 
-The automaton starts in state 0 before the first emitted token. ``grammar[state][token % len(grammar[state])]`` is the state
-after the token, or None where the token is not allowed: so small a table speaks of a vocabulary of any size. Behind a token that
-was not allowed, where no text comes and a drafted branch may, the grammar rules nothing out.
+The automaton starts in state 0 before the first emitted token. ``grammar[state][token % len(grammar[state])]`` is the
+state after the token, or None where the token is not allowed: so small a table speaks of a vocabulary of any size. Behind
+a token that was not allowed, where no text comes and a drafted branch may, the grammar rules nothing out.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ there is no state that could be left over from anything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -48,7 +49,8 @@ def processed_rows(
 def _processed(
     row: Float[np.ndarray, " vocab"], history: Sequence[int], chain: LogitsProcessorList
 ) -> Float[np.ndarray, " vocab"]:
-    scores: Tensor = chain(torch.tensor([list(history)]), torch.from_numpy(row.copy())[None])
+    ids, scores = cast(torch.LongTensor, torch.tensor([list(history)])), torch.from_numpy(row.copy())[None]
+    scores = chain(ids, scores)
     return np.asarray(scores[0].numpy())
 
 
@@ -69,7 +71,7 @@ def _chain(prompt: int, limits: Limits, processors: Processors) -> LogitsProcess
     return chain
 
 
-class _Counted(LogitsProcessor):  # type: ignore[misc]
+class _Counted(LogitsProcessor):
     """Frequency and presence penalties over the emitted tokens."""
 
     def __init__(self, prompt: int, frequency: float, presence: float) -> None:
@@ -80,7 +82,7 @@ class _Counted(LogitsProcessor):  # type: ignore[misc]
         return scores - self._frequency * counts - self._presence * (counts > 0).to(scores.dtype)
 
 
-class _Grammar(LogitsProcessor):  # type: ignore[misc]
+class _Grammar(LogitsProcessor):
     """What the automaton does not allow after the emitted tokens."""
 
     def __init__(self, prompt: int, moves: tuple[tuple[int | None, ...], ...]) -> None:
