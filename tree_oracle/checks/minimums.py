@@ -13,6 +13,7 @@ out and the text goes on as another one, u0 u1 ...; a token of that text is decl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
@@ -27,6 +28,7 @@ _PLENTY = 64
 _BOUNDED = 6  # tokens of a whole generation
 _LEAST = 2  # accepted nodes of a round
 _ROUNDS = 2
+_APART = 3  # kinds of ways between the two that a tree is tried with
 _WAY = st.integers(0, 127)  # which way, counted round and round
 
 Tokens = tuple[int, ...]
@@ -59,17 +61,24 @@ def _unused(tokens: Tokens, vocab_size: int) -> int:
     return next(token for token in range(vocab_size) if token not in tokens)
 
 
+def _by_kind(stage: Stage, prompt: Tokens, count: int) -> list[list[tuple[Limits, str]]]:
+    """The ways, those together that differ in their numbers alone."""
+    kinds: dict[str, list[tuple[Limits, str]]] = {}
+    for limits, how in ways(stage, prompt, count):
+        kinds.setdefault(re.sub(r"\d+", "", how), []).append((limits, how))
+    return list(kinds.values())
+
+
 def _listed_minimums(stage: Stage) -> list[Case]:
-    cases = []
-    for index, (shape, goal) in enumerate(listed_shapes()):
+    cases, deep = [], [pair for pair in listed_shapes() if decoys(stage, *pair).goal_depth >= _LEAST]
+    for index, (shape, goal) in enumerate(deep):
         script = decoys(stage, shape, goal)
-        if script.goal_depth < _LEAST:
-            continue
         prompt = spread_prefix(stage, 1 + index % 3, 170 + index)
-        for number, (limits, how) in enumerate(ways(stage, prompt, script.goal_depth + 1)):
-            if number % 20 == index % 20:  # every way comes up, and no tree has all of them
-                note = f"{how}; {note_of(shape, goal)}"
-                cases.append(script_paths(stage, prompt, [script] * _ROUNDS, limits, note=note))
+        kinds = _by_kind(stage, prompt, script.goal_depth + 1)
+        for kind in (kinds[index % len(kinds)], kinds[(index + _APART) % len(kinds)]):
+            limits, how = kind[index % len(kind)]
+            note = f"{how}; {note_of(shape, goal)}"
+            cases.append(script_paths(stage, prompt, [script] * _ROUNDS, limits, note=note))
     return cases
 
 
@@ -83,10 +92,10 @@ def _drawn_minimums(draw: st.DrawFn, stage: Stage) -> Case:
 
 def _listed_prompt_minimums(stage: Stage) -> list[Case]:
     cases = []
-    for salt in range(2):
+    for salt, which in enumerate((0, -1)):
         prompt = spread_prefix(stage, 1 + 2 * salt, 190 + salt)
-        every = list(ways(stage, prompt, 2))
-        cases += [Case(prefix=prompt, limits=_bounded(limits), note=how) for limits, how in every[salt::3]]
+        found = [kind[which] for kind in _by_kind(stage, prompt, 2)]
+        cases += [Case(prefix=prompt, limits=_bounded(limits), note=how) for limits, how in found]
     return cases
 
 

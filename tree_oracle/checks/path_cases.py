@@ -8,7 +8,8 @@ them, where there is a sibling, the token that the target would choose without a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from hypothesis import strategies as st
 
@@ -20,7 +21,9 @@ from tree_oracle.strategies import ScriptedTree, prefixes
 
 _ROUNDS = 2
 _LISTED = 15  # every way once, the first ones on a second tree
-_PLENTY = 64
+_LIMITS = Limits(64)
+_PAIRS = 20  # pairs of tokens that are tried before one is taken as it is
+_SOON = 4  # tokens within which a penalty changes something
 _BOUNDED = 6  # tokens of a whole generation
 _LEAST = 2  # accepted nodes: a history of its own begins with the second
 _WAY = st.integers(0, 127)  # which way, counted round and round
@@ -90,39 +93,70 @@ def _accepted(tree: TreeData, text: Chosen, done: int) -> int:
         node, depth = below[0], depth + 1
 
 
-def ways(stage: Stage, prompt: Tokens) -> Iterator[tuple[Processors, str]]:
-    """Every processor alone, then all of them together."""
-    limits = Limits(_PLENTY)
-    first, second, third, fourth = Chosen(stage, prompt, limits, None).upto(4)
+# ------------------------------------------------------------------------------------------------- which processors
+
+
+def _telling(stage: Stage, prompt: Tokens, **values: float) -> Processors:
+    """Two tokens that nothing else can compete with, and a penalty that decides between them: where it would change nothing so
+    soon, two others."""
+    (first,) = stage.choices(prompt, 1)
+    own = Processors()
+    for step in range(_PAIRS):
+        pair = [(first + far + step) % stage.vocab_size for far in (7, 12)]
+        forced = tuple(Bias((token,), 64.0) for token in pair)
+        own, less = Processors(bias=forced, **values), Processors(bias=forced)
+        texts = [Chosen(stage, prompt, _LIMITS, one).upto(_SOON) for one in (own, less)]
+        if texts[0] != texts[1]:
+            break
+    return own
+
+
+def _forced(stage: Stage, prompt: Tokens) -> Processors:
+    (first,) = stage.choices(prompt, 1)
     one, other = (first + 7) % stage.vocab_size, (first + 12) % stage.vocab_size
-    forced = Bias((one,), 64.0), Bias((other,), 64.0)
-    yield Processors(repetition=1 / 64), "what was there before is 64 times as likely"
-    yield Processors(repetition=4.0, bias=forced), "two forced tokens, whose logits a repetition divides by 4"
-    yield Processors(frequency=2.0, bias=forced), "two forced tokens, which their frequency makes take turns"
-    yield Processors(presence=2.0, bias=forced), "two forced tokens, the absent one by 2 more likely"
-    yield (
-        Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0))),
-        "one token forced, then another after two",
+    return Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0)))
+
+
+def _forced_after(stage: Stage, prompt: Tokens) -> Processors:
+    (first,) = stage.choices(prompt, 1)
+    return Processors(bias=(Bias((first, (first + 12) % stage.vocab_size), 100.0), Bias((prompt[-1], first), 1.0)))
+
+
+def _banned(stage: Stage, prompt: Tokens) -> Processors:
+    return Processors(banned=tuple(dict.fromkeys((token,) for token in stage.choices(prompt, 2))))
+
+
+def _banned_sequences(stage: Stage, prompt: Tokens) -> Processors:
+    text = stage.choices(prompt, 4)
+    return Processors(banned=(text[:2], text[1:4]))
+
+
+def _everything(stage: Stage, prompt: Tokens) -> Processors:
+    (first,) = stage.choices(prompt, 1)
+    one, other = (first + 7) % stage.vocab_size, (first + 12) % stage.vocab_size
+    return Processors(
+        repetition=2.0,
+        frequency=1.0,
+        presence=-0.5,
+        bias=(Bias((one,), 64.0), Bias((other,), 64.0), Bias((one, other), -8.0)),
+        banned=((other, other),),
+        grammar=_GRAMMAR,
     )
-    yield (
-        Processors(bias=(Bias((first, other), 100.0), Bias((prompt[-1], first), 1.0))),
-        "one token forced after another",
-    )
-    yield Processors(banned=tuple(dict.fromkeys([(first,), (second,)]))), "the first two tokens banned"
-    yield Processors(banned=((first, second), (second, third, fourth))), "sequences of the text banned"
-    yield Processors(grammar=_GRAMMAR), "a grammar of three states"
-    yield Processors(grammar=_ONE_CLASS), "a grammar that allows every third token"
-    yield (
-        Processors(
-            repetition=2.0,
-            frequency=1.0,
-            presence=-0.5,
-            bias=(*forced, Bias((one, other), -8.0)),
-            banned=((other, other),),
-            grammar=_GRAMMAR,
-        ),
-        "all processors together",
-    )
+
+
+WAYS: tuple[tuple[str, Callable[[Stage, Tokens], Processors]], ...] = (
+    ("what was there before is 64 times as likely", lambda stage, prompt: Processors(repetition=1 / 64)),
+    ("one token forced, then another after two", _forced),
+    ("how often a token was there decides between two", partial(_telling, frequency=2.0)),
+    ("whether a token was there decides between two", partial(_telling, presence=2.0)),
+    ("a grammar of three states", lambda stage, prompt: Processors(grammar=_GRAMMAR)),
+    ("sequences of the text banned", _banned_sequences),
+    ("a repetition divides by 4 and decides between two", partial(_telling, repetition=4.0)),
+    ("one token forced after another", _forced_after),
+    ("the first two tokens banned", _banned),
+    ("a grammar that allows every third token", lambda stage, prompt: Processors(grammar=_ONE_CLASS)),
+    ("all processors together", _everything),
+)
 
 
 def _listed_paths(stage: Stage) -> list[Case]:
@@ -130,36 +164,32 @@ def _listed_paths(stage: Stage) -> list[Case]:
     cases = []
     for index in range(_LISTED):
         prompt = spread_prefix(stage, _LONGEST + index % 3, 90 + index)
-        every = list(ways(stage, prompt))
-        processors, how = every[index % len(every)]
+        how, make = WAYS[index % len(WAYS)]
         pairs = [deep[(3 * index + 4 * step) % len(deep)] for step in range(_ROUNDS)]
         shapes = [decoys(stage, *pair) for pair in pairs]
         note = f"{how}; first round: {note_of(*pairs[0])}"
-        cases.append(script_paths(stage, prompt, shapes, Limits(_PLENTY), processors, note))
+        cases.append(script_paths(stage, prompt, shapes, _LIMITS, make(stage, prompt), note))
     return cases
 
 
 def _drawn_paths(draw: st.DrawFn, stage: Stage) -> Case:
     prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
     shapes = draw(st.lists(any_shape(stage), min_size=1, max_size=2))
-    every = list(ways(stage, prompt))
-    processors, _ = every[draw(_WAY) % len(every)]
-    return script_paths(stage, prompt, shapes, Limits(_PLENTY), processors)
+    _, make = WAYS[draw(_WAY) % len(WAYS)]
+    return script_paths(stage, prompt, shapes, _LIMITS, make(stage, prompt))
 
 
 def _listed_prompt_paths(stage: Stage) -> list[Case]:
     prompt = spread_prefix(stage, _LONGEST, 130)
     return [
-        Case(prefix=prompt, limits=Limits(_BOUNDED), processors=processors, note=how)
-        for processors, how in ways(stage, prompt)
+        Case(prefix=prompt, limits=Limits(_BOUNDED), processors=make(stage, prompt), note=how) for how, make in WAYS
     ]
 
 
 def _drawn_prompt_paths(draw: st.DrawFn, stage: Stage) -> Case:
     prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
-    every = list(ways(stage, prompt))
-    processors, _ = every[draw(_WAY) % len(every)]
-    return Case(prefix=prompt, limits=Limits(draw(st.integers(1, _BOUNDED))), processors=processors)
+    _, make = WAYS[draw(_WAY) % len(WAYS)]
+    return Case(prefix=prompt, limits=Limits(draw(st.integers(1, _BOUNDED))), processors=make(stage, prompt))
 
 
 PATHS = Scene(
