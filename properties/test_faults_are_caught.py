@@ -49,7 +49,7 @@ def test_a_harmless_twin_passes_every_check(number: int) -> None:
     fault = list(FAULTS.values())[number]
     found = ground(fault.target)
     cases = [*listed(found, SHARE, number % SHARE), *of_check(found, fault.check)]
-    report = run_battery(found.subject(fault.harmless), seeing(fault.seams), QUICK, cases=cases, stock=found.stock)
+    report = run_battery(found.subject(fault.harmless), seeing(fault), QUICK, cases=cases, stock=found.stock)
     assert set(statuses(report).values()) <= {Status.PASSED, Status.NOT_APPLICABLE}, sentences(report)
     assert statuses(report)[fault.check] is Status.PASSED
     assert report.exit_code == 0

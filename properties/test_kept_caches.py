@@ -159,8 +159,8 @@ def test_a_layer_must_show_all_that_is_seen_next() -> None:
 
     def cut(layers: set[int], by: int) -> Any:
         class Cut(ReferenceDecoder):
-            def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> Any:
-                session = super().open(prompts, limits)
+            def open(self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Any = None) -> Any:
+                session = super().open(prompts, limits, processors)
                 inner = session.cache
 
                 def shown() -> list[tuple[LayerRows, ...]]:

@@ -26,7 +26,7 @@ def test_every_fault_is_under_one_roof() -> None:
     assert set(PLANTED) == set(FAULTS) | set(LAW_FAULTS)
     for name, fault in PLANTED.items():
         assert find_fault(name) is fault
-        assert fault.check in {check.id for check in seeing(fault.seams)}
+        assert fault.check in {check.id for check in seeing(fault)}
         assert fault.family == fault.check.partition("-")[0]
     with pytest.raises(UsageError, match="no planted fault 'likelier-of-too'; the nearest is 'likelier-of-two'"):
         find_fault("likelier-of-too")

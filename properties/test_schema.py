@@ -17,7 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from tree_oracle.record import Array, CaseFile, FileError, Limits, Report, read_case, read_report, to_json, write_file
+from tree_oracle.record import (
+    Array,
+    Bias,
+    CaseFile,
+    FileError,
+    Limits,
+    Processors,
+    Report,
+    read_case,
+    read_report,
+    to_json,
+    write_file,
+)
 from tree_oracle.record.schema import FOLDER, NAMES, schema_json
 
 pytestmark = pytest.mark.versions
@@ -58,8 +70,26 @@ def structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
     hints = typing.get_type_hints(kind)
     fields = {name: values(hints[name]) for name in hints if name not in ("format", "version")}
     if kind is Limits:
-        fields["stop"] = st.lists(st.lists(PLAIN[int], min_size=1, max_size=3).map(tuple), max_size=3).map(tuple)
+        fields["stop"] = sequences(PLAIN[int])
+        fields["min_new"] = st.integers(0, 2**63 - 1)
+    if kind is Bias:
+        fields["sequence"] = sequence(st.integers(0, 2**63 - 1))
+    if kind is Processors:
+        fields["repetition"] = st.floats(0, exclude_min=True, allow_infinity=False)
+        fields["bias"] = st.lists(structs(Bias), max_size=3, unique_by=lambda bias: bias.sequence).map(tuple)
+        fields["banned"] = sequences(st.integers(0, 2**63 - 1))
+        fields["grammar"] = st.sampled_from([(), ((0,),), ((None, 1, 0), (0, None, None))])
     return st.builds(kind, **fields)
+
+
+def sequence(tokens: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[int, ...]]:
+    """One token or more."""
+    return st.lists(tokens, min_size=1, max_size=3).map(tuple)
+
+
+def sequences(tokens: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[tuple[int, ...], ...]]:
+    """Sequences, none of them twice."""
+    return st.lists(sequence(tokens), max_size=3, unique=True).map(tuple)
 
 
 documents = st.one_of(structs(CaseFile), structs(Report))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tree_oracle.conformance import parametrize_with_checks as parametrize_with_checks
     from tree_oracle.decoder import ReferenceDecoder as ReferenceDecoder
     from tree_oracle.record import Limits as Limits
+    from tree_oracle.record import Processors as Processors
     from tree_oracle.record import Report as Report
     from tree_oracle.record import Round as Round
     from tree_oracle.record import Status as Status
@@ -31,6 +32,7 @@ __getattr__, __dir__ = lazy_names(
         "parametrize_with_checks": "tree_oracle.conformance",
         "ReferenceDecoder": "tree_oracle.decoder",
         "Limits": "tree_oracle.record",
+        "Processors": "tree_oracle.record",
         "Report": "tree_oracle.record",
         "Round": "tree_oracle.record",
         "Status": "tree_oracle.record",

@@ -18,6 +18,7 @@ from tree_oracle.checks.counted_draft import CountedDraft
 from tree_oracle.checks.drive_session import session_rounds
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
+from tree_oracle.checks.handing import ask_with_limits
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.decoder.caches import Pool
@@ -48,6 +49,7 @@ def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any =
         AdapterError: an answer of the wrong shape, dtype or convention.
         DecoderError: the decoder raised, changed its input, answered NaN, or ran a round that cannot be.
         Unsupported: the decoder refused the input.
+        NotTaken: it has no place for what the case hands over.
         Unexplained: the calls that the tap saw do not account for the text, or score no draft.
     """
     if seam is Seam.TAP:
@@ -123,7 +125,7 @@ def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.nd
 def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.limits is None:
         raise UsageError("a case for generate holds no limits")
-    answer = _ask(decoder, "generate", [list(case.prefix)], _replace(case.limits))
+    answer = ask_with_limits(decoder, "generate", [case.prefix], _replace(case.limits), case)
     (entry,) = protect("generate", lambda: answers.sequence(answer, "generate", 1))
     return protect("generate", lambda: _generation(entry, case.prefix, vocab_size))
 

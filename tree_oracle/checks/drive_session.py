@@ -17,6 +17,7 @@ import msgspec
 
 from tree_oracle.checks import answers
 from tree_oracle.checks.guard import call, protect
+from tree_oracle.checks.handing import ask_with_limits
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.record import (
     AdapterError,
@@ -70,7 +71,7 @@ def session_rounds(decoder: Any, case: Case, vocab_size: int, model: Any = None)
     _refuse(requests)
     prompts = [request.prompt for request in requests if request.joins == 0]
     limits = msgspec.structs.replace(case.limits or Limits(max_new_tokens=1 << 30))
-    session = _ask(decoder, "open", [list(prompt) for prompt in prompts], limits)
+    session = ask_with_limits(decoder, "open", prompts, limits, case)
     if not protect("open", lambda: callable(getattr(session, "step", None))):
         raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
     return _Driven(session, requests, vocab_size, model).rounds()

@@ -143,7 +143,7 @@ def _by_node(name: str, value: Any, count: int, length: int, vocab_size: int) ->
         return tuple(answers.integers(value, name, count).tolist())
     if name == "visible":
         return Array.of(answers.visible({"visible": value}, count, length - 1 + count))
-    if name == "rows":
+    if name in ("rows", "processed"):
         return Array.of(answers.rows(value, name, count, vocab_size))
     found = answers.array(value, name)
     if found.shape != (count,):

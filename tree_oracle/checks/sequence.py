@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.due import ending, room
+from tree_oracle.checks.path_rows import choosing_rows
 from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
@@ -40,7 +41,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     emitted, prompt, due = _emitted(view), view.case.prefix, _due_length(view)
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
     texts = [(*prompt, *judged[:i]) for i in range(len(judged))]
-    rows = view.truth.rows(texts) if texts else ()
+    rows = choosing_rows(view, texts) if texts else ()
     wrong = near = False
     for place, (token, row) in enumerate(zip(judged, rows, strict=True)):
         found = regret(token, row, view, texts[place])

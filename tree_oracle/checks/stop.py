@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.due import end_tokens, ending, room, stops
 from tree_oracle.checks.ends import ENDS, PROMPT_ENDS
+from tree_oracle.checks.minimums import MINIMUMS, PROMPT_MINIMUMS
 from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS, STOPS
 from tree_oracle.checks.view import View
 from tree_oracle.decoder.seams import Seam
@@ -20,6 +22,7 @@ from tree_oracle.record import EndReason, Finding, Level, Limits, Status
 
 _SOURCES = (Source(Seam.SESSION, ENDS), Source(Seam.GENERATE, PROMPT_ENDS))
 _STOP_SOURCES = (Source(Seam.SESSION, STOPS), Source(Seam.GENERATE, PROMPT_STOPS))
+_MINIMUM_SOURCES = (Source(Seam.SESSION, MINIMUMS), Source(Seam.GENERATE, PROMPT_MINIMUMS))
 _CLASS = "fault class STOP; record.limits for the convention"
 
 
@@ -148,3 +151,33 @@ def ends_with_its_first_stop_sequence(view: View) -> Iterator[Finding]:
             seen=listing(text),
             round=_last_round(view),
         )
+
+
+@check("STOP-05", rung=3, needs=("prefix",), sources=_MINIMUM_SOURCES, source=_CLASS)
+def holds_its_minimum(view: View) -> Iterator[Finding]:
+    """No end token is emitted before as many tokens as ``min_new`` asks for, be it an accepted draft or the bonus.
+
+    Woken by an end token that the target would choose too early, which the tree holds as well. Real causes: the minimum is
+    applied to the last row of a round only, it is counted with the prompt, it is not known at all.
+    """
+    text, limits = emitted(view), limits_of(view)
+    if not text:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
+    early = [place for place in end_tokens(text, limits) if place < limits.min_new]
+    if early:
+        yield fail(
+            f"end token {text[early[0]]} is emitted as token {early[0]}, before the minimum of {limits.min_new}",
+            expected=f"no end token among the first {limits.min_new}",
+            seen=f"{len(text)} tokens: {listing(text)}",
+            round=_last_round(view),
+        )
+
+
+@check("STOP-06", rung=3, needs=("prefix",), sources=_MINIMUM_SOURCES, source=_CLASS)
+def minimum_ends_when_it_is_reached(view: View) -> Iterator[Finding]:
+    """A text with a minimum is plain greedy decoding's with the end tokens ruled out for so many tokens, and for no more.
+
+    Woken by an end token that is due as soon as the minimum is reached, in the round in which it is reached. Real causes: the
+    minimum is counted in rounds, or once per round, so that accepted tokens of the same round do not count.
+    """
+    yield from equals_plain_greedy_decoding(view)

@@ -19,7 +19,7 @@ from tree_oracle.decoder.batch_pass import batch_pass
 from tree_oracle.decoder.batch_state import BatchState
 from tree_oracle.decoder.parts import Decision, Parts
 from tree_oracle.decoder.session import Text, cache_rows, refuse_count, refuse_places, round_of
-from tree_oracle.record import LayerRows, Limits, Round
+from tree_oracle.record import LayerRows, Limits, Processors, Round
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree, Layout
 
@@ -35,14 +35,22 @@ class _Step:
     tree: CandidateTree
     layout: Layout
     rows: Rows
+    processed: Rows | None
     decision: Decision
 
 
 class BatchSession:
     """Requests decoded together. They are counted in the order of admission; those that have ended leave after the round."""
 
-    def __init__(self, target: Target, parts: Parts, prompts: Sequence[Sequence[int]], limits: Limits) -> None:
-        self._target, self._parts, self._limits = target, parts, limits
+    def __init__(
+        self,
+        target: Target,
+        parts: Parts,
+        prompts: Sequence[Sequence[int]],
+        limits: Limits,
+        processors: Processors | None = None,
+    ) -> None:
+        self._target, self._parts, self._limits, self._processors = target, parts, limits, processors
         self._texts: list[Text] = []
         self._state = BatchState(target.model, columns=_COLUMNS)
         self._padded = Padded.of(0, _NODES, _COLUMNS)
@@ -56,7 +64,7 @@ class BatchSession:
         """
         self._leave()
         first = len(self._texts)
-        self._texts += [Text(prompt, self._limits) for prompt in prompts]
+        self._texts += [Text(self._parts, prompt, self._limits, self._processors) for prompt in prompts]
         for _ in prompts:
             self._state.add_row()
         for place in range(first, len(self._texts)):
@@ -96,9 +104,11 @@ class BatchSession:
         layouts = [parts.lay_out(tree, int(held) + 1) for tree, held in zip(trees, self._state.lengths, strict=True)]
         logits = self._pass(trees, layouts)
         rows = parts.batch.read(logits, [len(tree) for tree in trees])
-        decisions = parts.batch.decide(parts.walk, trees, rows)
+        shaped = [text.processed(tree, own) for text, tree, own in zip(self._texts, trees, rows, strict=True)]
+        judged = [own if new is None else new for own, new in zip(rows, shaped, strict=True)]
+        decisions = parts.batch.decide(parts.walk, trees, judged)
         prefixes = [tuple(text.committed) for text in self._texts]
-        return [_Step(*found) for found in zip(prefixes, trees, layouts, rows, decisions, strict=True)]
+        return [_Step(*found) for found in zip(prefixes, trees, layouts, rows, shaped, decisions, strict=True)]
 
     def _pass(self, trees: Sequence[CandidateTree], layouts: Sequence[Layout]) -> Float[np.ndarray, "rows n vocab"]:
         """The logits of all requests; afterwards the cache holds the rows of all nodes behind those that it held."""
@@ -117,15 +127,14 @@ class BatchSession:
     def _commit(self, row: int, step: _Step) -> tuple[Round, int]:
         """The record of one request's round, and how many rows it added to the cache."""
         parts, text, held = self._parts, self._texts[row], int(self._state.lengths[row])
-        emitted = text.commit(step.tree, step.decision, parts.stop)
+        emitted = text.commit(step.tree, step.decision)
         kept = parts.keep(step.tree, step.decision, len(emitted))
         cache = self._state.view(row, held + len(step.tree))
         parts.commit(cache, held, kept)
         added = self._state.take(row, cache) - held
         scores = parts.score(step.tree, step.rows)
-        found = round_of(
-            step.prefix, step.tree, step.layout, step.rows, step.decision, emitted, kept, scores, text.ended
-        )
+        made = step.prefix, step.tree, step.layout, step.rows, step.processed, step.decision
+        found = round_of(*made, emitted, kept, scores, text.ended)
         return replace(found, visible=None), added  # the mask that was used is a padded one
 
     def _prefill(self, place: int) -> None:

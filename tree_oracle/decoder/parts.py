@@ -18,6 +18,7 @@ from tree_oracle.construct import Draft, TreePolicy
 from tree_oracle.decoder.batch_parts import BatchParts
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.path_parts import PathParts
 from tree_oracle.decoder.ranks import RankParts
 from tree_oracle.decoder.scores import path_scores
 from tree_oracle.decoder.stop import Ending, Tokens, cut
@@ -110,3 +111,4 @@ class Parts:
     work: Callable[[CandidateTree], Work] = field(default=work_of)
     batch: BatchParts = field(default=BatchParts())  # of it, too, a planted fault replaces one part
     ranks: RankParts = field(default=RankParts())  # and of this
+    path: PathParts = field(default=PathParts())  # and of it

@@ -21,7 +21,7 @@ from tree_oracle.decoder.parts import Parts, Rows
 from tree_oracle.decoder.sampled import NextLaw, SampledDecoder, SampledText
 from tree_oracle.decoder.seams import Answer
 from tree_oracle.decoder.session import ReferenceSession, Request
-from tree_oracle.record import Limits, Round
+from tree_oracle.record import Limits, Processors, Round
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree, Layout
 from tree_oracle.verify.law import Declaration
@@ -94,17 +94,21 @@ class ReferenceDecoder:
         """The commit of one round in shared pools, which are changed in place."""
         return self.parts.move(accepted, slots, block_table, pools)
 
-    def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> ReferenceSession | BatchSession:
+    def open(
+        self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Processors | None = None
+    ) -> ReferenceSession | BatchSession:
         """Start a session: of one request with a cache of its own, of several in one padded batch."""
         session = BatchSession if len(prompts) > 1 else ReferenceSession
-        return session(self.target, self.parts, prompts, limits)
+        return session(self.target, self.parts, prompts, limits, processors)
 
-    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
+    def generate(
+        self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Processors | None = None
+    ) -> list[list[Round]]:
         """Decode every prompt to its end, round by round."""
-        return [self._generate(prompt, limits) for prompt in prompts]
+        return [self._generate(prompt, limits, processors) for prompt in prompts]
 
-    def _generate(self, prompt: Sequence[int], limits: Limits) -> list[Round]:
-        request = Request(self.target, self.parts, prompt, limits)
+    def _generate(self, prompt: Sequence[int], limits: Limits, processors: Processors | None) -> list[Round]:
+        request = Request(self.target, self.parts, prompt, limits, processors)
         rounds: list[Round] = []
         while request.ended is None:
             rounds.append(self._round(request))

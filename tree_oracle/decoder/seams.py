@@ -7,6 +7,10 @@ change what it is given and must give the same answer to the same question.
 Conventions of every answer: node 0 is the root, the last token of the prefix; a layout has ``len(prefix) - 1 + n`` columns,
 first the cached prefix without the root, then the nodes by slot; True means visible; ``accepted`` lists nodes in path
 order without the root; ``emitted`` ends with the bonus when it was emitted, and with the end token when one was reached.
+
+Processors (penalties, biases, banned sequences, a grammar) are handed to ``open`` and ``generate`` by the keyword
+``processors``, where those have a parameter of that name; without one the cases that need it are not observable. What it
+does not have of them, a decoder refuses. It is a ``tree_oracle.record.Processors``, for all prompts of the call alike.
 """
 
 from __future__ import annotations

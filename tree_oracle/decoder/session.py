@@ -4,6 +4,8 @@ State between rounds: the committed tokens, and a cache of all of them but the n
 the target, walks, cuts at the limits, and keeps the rows of the root and of the emitted path without its newest token:
 
     cache(after) = rows of committed[:-1]
+
+Where processors apply, the walk goes by the processed rows; the rows that are shown beside them are the target's own.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from tree_oracle.decoder.caches.layers import held_in
-from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows, Stop
+from tree_oracle.decoder.parts import Decision, Kept, Parts, Rows
+from tree_oracle.decoder.path_parts import Path, Walked
 from tree_oracle.decoder.ranks import Rank
-from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
+from tree_oracle.record import Array, EndReason, LayerRows, Limits, Processors, Round, UsageError
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree, Layout
 
@@ -25,14 +28,17 @@ _RANKS = 2  # of the simulated group
 
 
 class Text:
-    """The committed tokens of one request, and whether they have ended."""
+    """The committed tokens of one request, what its processors know of them, and whether they have ended."""
 
-    def __init__(self, prompt: Sequence[int], limits: Limits) -> None:
+    def __init__(
+        self, parts: Parts, prompt: Sequence[int], limits: Limits, processors: Processors | None = None
+    ) -> None:
         if not prompt:
             raise UsageError("an empty prompt has no last token to be the root of a tree")
         self.committed = list(prompt)
         self.ended: EndReason | None = None
-        self._limits, self._prompt_length = limits, len(prompt)
+        self._limits, self._prompt_length, self._stop = limits, len(prompt), parts.stop
+        self._path = Path(parts.path, prompt, limits, processors)
 
     def refuse(self, tree: CandidateTree) -> None:
         """Return if a round over this tree can be run.
@@ -47,20 +53,32 @@ class Text:
                 f"the root holds token {int(tree.tokens[0])}; expected the last committed token, {self.committed[-1]}"
             )
 
-    def commit(self, tree: CandidateTree, decision: Decision, stop: Stop) -> tuple[int, ...]:
+    def processed(self, tree: CandidateTree, rows: Rows) -> Rows | None:
+        """The rows of a round as tokens are chosen by them; None where that is as they are."""
+        return self._path.processed(tree, rows)
+
+    def commit(self, tree: CandidateTree, decision: Decision) -> tuple[int, ...]:
         """Append what the limits let pass of a decision, which is returned."""
         proposed = (*(int(tree.tokens[v]) for v in decision.accepted), decision.bonus)
         before = tuple(self.committed[self._prompt_length :])
-        emitted, self.ended = stop(self._prompt_length, before, proposed, self._limits)
+        emitted, self.ended = self._stop(self._prompt_length, before, proposed, self._limits)
         self.committed += emitted
+        self._path.commit(tree, Walked(decision.accepted, emitted))
         return emitted
 
 
 class Request:
     """One request: its text and its cache."""
 
-    def __init__(self, target: Target, parts: Parts, prompt: Sequence[int], limits: Limits) -> None:
-        self.text = Text(prompt, limits)
+    def __init__(
+        self,
+        target: Target,
+        parts: Parts,
+        prompt: Sequence[int],
+        limits: Limits,
+        processors: Processors | None = None,
+    ) -> None:
+        self.text = Text(parts, prompt, limits, processors)
         self._target, self._parts = target, parts
         self._cache = parts.hold(target.model, None, tuple(self.committed[:-1]), parts.prefill)
         self._ranks = [Rank(rank, parts.ranks, list(prompt)) for rank in range(1, _RANKS)]
@@ -86,12 +104,15 @@ class Request:
         self._cache = parts.hold(self._target.model, self._cache, prefix[:-1], parts.prefill)
         layout = parts.lay_out(tree, len(prefix))
         rows = parts.target_pass(self._target.model, self._cache, tree, layout)
-        decision = parts.walk(tree, rows)
-        emitted = self.text.commit(tree, decision, parts.stop)
+        processed = self.text.processed(tree, rows)
+        decision = parts.walk(tree, rows if processed is None else processed)
+        emitted = self.text.commit(tree, decision)
         kept = parts.keep(tree, decision, len(emitted))
         parts.commit(self._cache, len(prefix) - 1, kept)
-        found = round_of(prefix, tree, layout, rows, decision, emitted, kept, parts.score(tree, rows), self.ended)
-        done = (tree, rows, decision, emitted, self.ended, parts.walk, parts.keep)
+        scores = parts.score(tree, rows)
+        found = round_of(prefix, tree, layout, rows, processed, decision, emitted, kept, scores, self.ended)
+        own = rows if processed is None else processed
+        done = (tree, own, decision, emitted, self.ended, parts.walk, parts.keep)
         return replace(found, work=parts.work(tree), peers=tuple(rank.follow(*done) for rank in self._ranks))
 
     def cache(self) -> tuple[LayerRows, ...]:
@@ -102,8 +123,15 @@ class Request:
 class ReferenceSession:
     """Requests decoded side by side, each in a batch of its own; those that have ended leave after the round."""
 
-    def __init__(self, target: Target, parts: Parts, prompts: Sequence[Sequence[int]], limits: Limits) -> None:
-        self._target, self._parts, self._limits = target, parts, limits
+    def __init__(
+        self,
+        target: Target,
+        parts: Parts,
+        prompts: Sequence[Sequence[int]],
+        limits: Limits,
+        processors: Processors | None = None,
+    ) -> None:
+        self._target, self._parts, self._limits, self._processors = target, parts, limits, processors
         self.requests: list[Request] = []
         self.admit(prompts)
 
@@ -114,7 +142,8 @@ class ReferenceSession:
             UsageError: a prompt is empty.
         """
         self._leave()
-        self.requests += [Request(self._target, self._parts, prompt, self._limits) for prompt in prompts]
+        rules = self._limits, self._processors
+        self.requests += [Request(self._target, self._parts, prompt, *rules) for prompt in prompts]
 
     def drop(self, places: Sequence[int]) -> None:
         """Requests leave before they have ended.
@@ -172,6 +201,7 @@ def round_of(
     tree: CandidateTree,
     layout: Layout,
     rows: Rows,
+    processed: Rows | None,
     decision: Decision,
     emitted: tuple[int, ...],
     kept: Kept,
@@ -187,6 +217,7 @@ def round_of(
         positions=tuple(layout.positions.tolist()),
         visible=Array.of(layout.visible),
         rows=Array.of(rows),
+        processed=None if processed is None else Array.of(processed),
         scores=Array.of(scores.astype(np.float64)),
         accepted=decision.accepted,
         bonus=decision.bonus,

@@ -22,6 +22,7 @@ _SHOWN: dict[str, frozenset[Seam]] = {
     "prefill": _ROUNDS | {Seam.TREE_LOGITS},
     "walk": _ROUNDS | {Seam.ACCEPT},
     "batch": frozenset({Seam.SESSION}),
+    "path": frozenset({Seam.SESSION, Seam.GENERATE}),
     "score": _ROUNDS,
     "keep": _ROUNDS,
     "commit": _ROUNDS,

@@ -14,6 +14,7 @@ from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
+from tree_oracle.faults.path_faults import PATH_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.rank_faults import RANK_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
@@ -232,6 +233,7 @@ _CATALOGUE = (
     *POLICY_FAULTS,
     *WORK_FAULTS,
     *RANK_FAULTS,
+    *PATH_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)

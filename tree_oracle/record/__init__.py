@@ -23,6 +23,8 @@ from tree_oracle.record.finding import Finding as Finding
 from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
+from tree_oracle.record.processors import Bias as Bias
+from tree_oracle.record.processors import Processors as Processors
 from tree_oracle.record.report import CheckResult as CheckResult
 from tree_oracle.record.report import Ended as Ended
 from tree_oracle.record.report import Known as Known

@@ -11,6 +11,7 @@ import msgspec
 
 from tree_oracle.record.array import Array
 from tree_oracle.record.limits import Limits
+from tree_oracle.record.processors import Processors
 from tree_oracle.record.round import Round
 from tree_oracle.record.tree_data import TreeData
 
@@ -99,6 +100,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     batch: tuple[
         RequestData, ...
     ] = ()  # requests of one session in the order of admission, in place of prefix and trees
+    processors: Processors | None = None  # what is done to every row of every path before a token is chosen by it
     note: str = ""  # the condition that the case was made to meet
 
 

@@ -3,7 +3,8 @@
 Convention: the end token is emitted and is the last one emitted; so is the whole of a stop sequence, which is found in the
 emitted tokens alone, never in the prompt. ``max_new_tokens`` counts every emitted token, those included; ``max_length``
 bounds prompt plus emitted tokens. Where several hold at the same token, the reason is the first in the order of
-``EndReason``.
+``EndReason``. While fewer than ``min_new`` tokens are emitted no end token can be chosen: its logit is -inf, and the best of
+the others is emitted. Stop sequences and caps end a text that is shorter than that all the same (transformers' convention).
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """Where generation must stop. ``eos_ids`` may hold none, one or several end tokens.
 
     Raises:
-        UsageError: a stop sequence without tokens, or one that is no tuple.
+        UsageError: a stop sequence without tokens, or one that is no tuple; a minimum below 0.
     """
 
     max_new_tokens: int
     eos_ids: tuple[int, ...] = ()
     max_length: int | None = None
     stop: tuple[Sequence, ...] = ()  # the text ends as soon as its last tokens are one of these
+    min_new: Annotated[int, msgspec.Meta(ge=0)] = 0  # as many tokens come before the first end token
 
     def __post_init__(self) -> None:
         if not isinstance(self.stop, tuple) or not all(isinstance(sequence, tuple) for sequence in self.stop):
@@ -37,6 +39,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             )  # a list would equal no text
         if () in self.stop:
             raise UsageError("a stop sequence is empty; expected at least one token in each")
+        if self.min_new < 0:
+            raise UsageError(f"min_new is {self.min_new}; expected 0 or more")
 
 
 class EndReason(StrEnum):

@@ -63,6 +63,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     visible: Array | None = None  # bool, n x (len(prefix) - 1 + n), True where the row attends
     rows: Array | None = None  # float, n x vocabulary; row v is the law of the token after node v
     row_kind: RowKind = RowKind.LOGITS
+    processed: Array | None = None  # float, n x vocabulary; row v after the processors, with the history of node v
     scores: Array | None = (
         None  # float64, one per node, the root's entry is ignored; may be -inf, which JSON numbers cannot be
     )

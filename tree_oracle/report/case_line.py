@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tree_oracle.record import Case, Finding, LawData, MoveData
+from tree_oracle.record import Case, Finding, LawData, MoveData, Processors
 
 
 def case_line(finding: Finding) -> str:
@@ -22,6 +22,10 @@ def case_line(finding: Finding) -> str:
         parts.append(f"draft by depth {' | '.join(' '.join(below) for below in case.draft.laws)}")
     if case.limits is not None and not case.trees:
         parts.append(f"at most {case.limits.max_new_tokens} tokens, end tokens {list(case.limits.eos_ids)}")
+    if case.limits is not None and case.limits.min_new:
+        parts.append(f"at least {case.limits.min_new} tokens before an end token")
+    if case.processors is not None:
+        parts.append(f"processed by {', '.join(_set(case.processors)) or 'nothing'}")
     if finding.round is not None and (len(case.trees) > 1 or (not case.trees and case.draft is None)):
         parts.append(f"round {finding.round}")
     return "; ".join(parts)
@@ -29,6 +33,12 @@ def case_line(finding: Finding) -> str:
 
 def _prefix(case: Case) -> str:
     return f"prefix {list(case.prefix)}" if len(case.prefix) <= 12 else f"prefix of {len(case.prefix)} tokens"
+
+
+def _set(processors: Processors) -> list[str]:
+    """The names of the processors that are there."""
+    usual = Processors()
+    return [name for name in Processors.__struct_fields__ if getattr(processors, name) != getattr(usual, name)]
 
 
 def _move(move: MoveData) -> str:

@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tree_oracle.checks import Check, choose
-from tree_oracle.record import Array, Case, CaseFile, CheckResult, Finding, Report, UsageError, read_case, write_file
+from tree_oracle.record import (
+    Array,
+    Case,
+    CaseFile,
+    CheckResult,
+    Finding,
+    Processors,
+    Report,
+    UsageError,
+    read_case,
+    write_file,
+)
 from tree_oracle.run.budget import Budget
 from tree_oracle.tree import CandidateTree
 
@@ -84,7 +95,9 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
     """
     for check in checks:
         if not any(source.scene.fits(case) for source in check.sources):
-            raise UsageError(f"the file holds no case of {check.id}: trees, rows or limits are missing or too many")
+            raise UsageError(
+                f"the file holds no case of {check.id}: trees, rows, limits or processors are missing or too many"
+            )
     trees = [CandidateTree.from_data(tree) for tree in case.trees]
     tokens = [*case.prefix, *(token for tree in case.trees for token in tree.tokens)]
     outside = [token for token in tokens if not 0 <= token < target.vocab_size]
@@ -96,10 +109,22 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
         raise UsageError(
             f"the case has {len(tokens)} tokens and asks for {new}; the context of the target is {target.context_length}"
         )
+    if case.processors is not None:
+        _refuse_processors(case.processors, len(case.prefix), target.vocab_size)
     if case.draft is not None and case.prefix[-1] >= case.draft.vocab_size:
         raise UsageError(f"the case has root {case.prefix[-1]}; its draft speaks of {case.draft.vocab_size} tokens")
     if case.rows is not None:
         _refuse_rows(case.rows, (len(trees[0]), target.vocab_size))
+
+
+def _refuse_processors(processors: Processors, prompt: int, vocab_size: int) -> None:
+    """Some releases of transformers leave out a sequence that is longer than the text, though its last token is to come."""
+    sequences = [*processors.banned, *(entry.sequence for entry in processors.bias)]
+    outside = [token for sequence in sequences for token in sequence if token >= vocab_size]
+    if outside:
+        raise UsageError(f"a sequence of the case holds token {outside[0]}; the target has {vocab_size}")
+    if processors.longest > prompt:
+        raise UsageError(f"a sequence has {processors.longest} tokens; expected no more than the prompt, {prompt}")
 
 
 def _refuse_rows(rows: Array, shape: tuple[int, int]) -> None:

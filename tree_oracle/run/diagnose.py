@@ -40,6 +40,7 @@ _COMPARED = (
     "visible",
     "scores",
     "rows",
+    "processed",
     "cache",
     "end",
     "work",
@@ -144,6 +145,8 @@ def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
     if seam not in showing(suspect.parts):
         return False
     idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
+    if case.processors is None and not (case.limits and case.limits.min_new):
+        idle = (*idle, "path")
     return any(part not in idle for part in replaced(suspect.parts))
 
 
@@ -191,6 +194,8 @@ def _same_work(mine: Work | None, theirs: Work | None) -> bool:
 def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
     if name == "rows":
         return _same_rows(_values(made.rows), _values(seen.rows), truth)
+    if name == "processed":  # a suspect shows none where nothing applies
+        return made.processed is None or _same_rows(_values(made.processed), _values(seen.processed), truth)
     if name == "scores":
         return _same_scores(made, seen, truth)
     if name == "work":
@@ -203,7 +208,9 @@ def _same_field(name: str, made: Round, seen: Round, truth: Truth) -> bool:
 def _same_rows(mine: np.ndarray, theirs: np.ndarray, truth: Truth) -> bool:
     """Whether all rows agree within the sampled noise: an estimate is enough where nothing but a suspicion hangs on it."""
     room = 0.0 if truth.exact else truth.noise().allowed
-    return mine.shape == theirs.shape and all(distance(b, a) <= room for a, b in zip(mine, theirs, strict=True))
+    pairs = zip(mine, theirs, strict=True)
+    # A row of which nothing is left is equal to another such row, though it has no maximum to be measured from.
+    return mine.shape == theirs.shape and all(np.array_equal(a, b) or distance(b, a) <= room for a, b in pairs)
 
 
 def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:

@@ -32,7 +32,7 @@ _DECISIONS = (
     "length",
     "pages",
 )
-_ALL = (*_DECISIONS, "rows", "scores", "cache")
+_ALL = (*_DECISIONS, "rows", "processed", "scores", "cache")
 
 
 def _repeats(case: Case) -> bool:
@@ -54,8 +54,8 @@ class Driver:
         """What the decoder shows, from memory if it was asked before.
 
         Raises:
-            DecoderError, AdapterError, Unsupported, Unexplained: as ``drive``; and DecoderError if two answers differ.
-        """
+            DecoderError, AdapterError, Unsupported, NotTaken, Unexplained: as ``drive``; and DecoderError if two answers
+            differ."""
         key = (seam, case_id(case))
         if key not in self._kept:
             self._kept[key] = self._attempt(seam, case)

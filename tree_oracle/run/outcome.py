@@ -4,6 +4,7 @@ decoder raised, exited, changed its input, answered NaN or twice differently   f
 the same in a later round, where the rounds before it do not fail the check    undecided, but for SEQUENCE
 answer of the wrong shape, dtype or convention                                 error
 decoder refused the input                                                      not applicable
+the decoder has no place for the processors of the case                        not observable
 a field that the check needs is not shown                                      not observable
 under the tap: target calls do not account for the text                        not observable
 under the tap: the decoder broke down                                          not observable, but for SEQUENCE
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tree_oracle.checks.check import Check
+from tree_oracle.checks.handing import NotTaken
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
@@ -62,7 +64,7 @@ def outcome_of(
         return _broken_down(check, view, error)
     except AdapterError as error:
         return _blamed(Status.ERROR, str(error), "the declared convention")
-    except Unexplained as hole:
+    except (Unexplained, NotTaken) as hole:
         return Outcome(Status.NOT_OBSERVABLE, reason=str(hole))
     except Unsupported as refusal:
         return Outcome(Status.NOT_APPLICABLE, reason=f"refused: {refusal}")

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from tree_oracle.checks import CHECKS, Check, Stage, choose
-from tree_oracle.decoder import ReferenceDecoder, Seam
-from tree_oracle.faults import PLANTED, Planted, find_fault
+from tree_oracle.checks import CHECKS, Check, Source, Stage, choose
+from tree_oracle.decoder import ReferenceDecoder
+from tree_oracle.decoder.showing import replaced
+from tree_oracle.faults import PLANTED, Fault, Planted, find_fault
 from tree_oracle.record import CheckResult, Status
 from tree_oracle.run.battery import Battery, run_battery
 from tree_oracle.run.budget import Budget
@@ -61,12 +62,19 @@ def prove(
         yield _caught(grounds.of(fault.target), fault)
         if not twins:
             continue
-        yield _clean(grounds.of(fault.target), fault.name, "twin", fault.harmless, seeing(fault.seams))
+        yield _clean(grounds.of(fault.target), fault.name, "twin", fault.harmless, seeing(fault))
 
 
-def seeing(seams: frozenset[Seam]) -> list[Check]:
-    """The checks that look through any of these seams."""
-    return [check for check in choose() if any(source.seam in seams for source in check.sources)]
+def seeing(fault: Planted) -> list[Check]:
+    """The checks that can see a fault, or its twin."""
+    return [check for check in choose() if any(_may_see(source, fault) for source in check.sources)]
+
+
+def _may_see(source: Source, fault: Planted) -> bool:
+    """Whether the part is run: the histories of paths are kept only where something is asked of them."""
+    asked = source.scene.processed or source.scene.minimum
+    of_paths = isinstance(fault, Fault) and replaced(fault.twin) == ("path",)
+    return source.seam in fault.seams and (asked or not of_paths)
 
 
 class Ground:

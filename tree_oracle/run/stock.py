@@ -20,7 +20,7 @@ from tree_oracle.checks import Scene, Stage
 from tree_oracle.checks.frozen import frozen_cases
 from tree_oracle.record import Case, case_id
 
-_CHANCY = 5  # cases of other scenes for one of a scene that judges chance
+_HEAVY = 5  # cases of other scenes for one of a heavy scene, or of one that judges chance
 
 
 def search(
@@ -54,7 +54,7 @@ class Stock:
         self._made: dict[str, tuple[Case, ...]] = {}
 
     def of(self, scene: Scene) -> tuple[Case, ...]:
-        """The listed cases, then up to ``cases`` different generated ones, a fifth as many where chance is judged."""
+        """The listed cases, then up to ``cases`` different generated ones, a fifth as many where a case is heavy."""
         if scene.name not in self._made:
             found = {case_id(case): case for case in scene.listed(self.stage)}
             missing = self._wanted(scene) - self._thaw(scene, found)
@@ -69,7 +69,7 @@ class Stock:
 
     def _wanted(self, scene: Scene) -> int:
         """How many cases to generate: one that judges chance holds hundreds of rounds, and weighs as much as several."""
-        return -(-self.cases // _CHANCY) if scene.chancy else self.cases
+        return -(-self.cases // _HEAVY) if scene.chancy or scene.heavy else self.cases
 
     def _thaw(self, scene: Scene, found: dict[str, Case]) -> int:
         """How many frozen cases there are to take."""

@@ -15,6 +15,7 @@ from tree_oracle.target.errors import TokenError as TokenError
 from tree_oracle.target.errors import TorchError as TorchError
 from tree_oracle.target.exact_config import ExactLMConfig as ExactLMConfig
 from tree_oracle.target.exact_lm import ExactLMForCausalLM as ExactLMForCausalLM
+from tree_oracle.target.processed import processed_rows as processed_rows
 from tree_oracle.target.sequential import SequentialTruth as SequentialTruth
 from tree_oracle.target.target import Target as Target
 from tree_oracle.target.target import load_target as load_target

@@ -5,6 +5,7 @@
 It ends after an end token (which is emitted), after a stop sequence (emitted too, and looked for in emitted tokens alone), at
 the cap on new tokens, or when prompt and emitted tokens fill the context; where several hold at once the first of these is
 the reason. A prompt that fills the context already, or a cap of 0, emits nothing. An end token inside the prompt ends nothing.
+While fewer than ``min_new`` tokens are emitted the end tokens are no candidates.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def plain_greedy(
         raise UsageError(f"{limits} asks for less than nothing")
     text = list(prompt)
     while (end := _end(text[len(prompt) :], len(text), limits, length)) is None:
-        text.append(_choice(row_after(tuple(text)), len(text)))
+        row = row_after(tuple(text))
+        text.append(_choice(_without_ends(row, limits) if len(text) - len(prompt) < limits.min_new else row, len(text)))
     return Continuation(tuple(text[len(prompt) :]), end)
 
 
@@ -47,6 +49,12 @@ def _end(emitted: Sequence[int], total: int, limits: Limits, length: int) -> End
     if len(emitted) >= limits.max_new_tokens:
         return EndReason.CAP
     return EndReason.CONTEXT if total >= length else None
+
+
+def _without_ends(row: Float[np.ndarray, " vocab"], limits: Limits) -> Float[np.ndarray, " vocab"]:
+    row = row.copy()
+    row[[token for token in limits.eos_ids if token < len(row)]] = -np.inf
+    return row
 
 
 def _choice(row: Float[np.ndarray, " vocab"], position: int) -> int:

@@ -107,7 +107,7 @@ class StoredSession:
     def __init__(
         self, target: Target, make_store: MakeStore, parts: Parts, prompts: Sequence[Sequence[int]], limits: Limits
     ) -> None:
-        self.texts = [Text(prompt, limits) for prompt in prompts]
+        self.texts = [Text(parts, prompt, limits) for prompt in prompts]
         self._target, self._parts = target, parts
         cold = [
             _rows_of(prefill(target.model, prompt)) for prompt in prompts
@@ -147,10 +147,11 @@ class StoredSession:
         cache = _cache_of(held, self._target)
         wide = replace(layout, visible=_over_columns(layout.visible, valid))
         rows = parts.target_pass(self._target.model, cache, tree, wide)
-        decision = parts.walk(tree, rows)
-        emitted = text.commit(tree, decision, parts.stop)
+        processed = text.processed(tree, rows)
+        decision = parts.walk(tree, rows if processed is None else processed)
+        emitted = text.commit(tree, decision)
         kept, scores = parts.keep(tree, decision, len(emitted)), parts.score(tree, rows)
-        seen = round_of(prefix, tree, layout, rows, decision, emitted, kept, scores, text.ended)
+        seen = round_of(prefix, tree, layout, rows, processed, decision, emitted, kept, scores, text.ended)
         return seen, {kind: found[len(valid) :] for kind, found in _rows_of(cache).items()}
 
 
