@@ -10,6 +10,7 @@ from tree_oracle.cli.check import check
 from tree_oracle.cli.doctor import doctor
 from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
+from tree_oracle.cli.trace import trace
 from tree_oracle.cli.vectors import vectors
 
 
@@ -22,5 +23,5 @@ def main() -> None:
     """
 
 
-for command in (check, replay, report, doctor, list_checks, explain, faults, law, vectors):
+for command in (check, replay, report, doctor, list_checks, explain, faults, law, trace, vectors):
     main.add_command(command)
