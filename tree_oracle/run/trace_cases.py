@@ -108,7 +108,7 @@ class Reader:
             true = _true_rows(self.truth, prefix, round_)
             exact = self.truth is not None and self.truth.exact
             round_ = msgspec.structs.replace(round_, rows=completed(one.summary, true, exact=exact))
-        rows = round_.rows if self.truth is None else None
+        rows = round_.rows if self.truth is None and _are_laws(round_.rows) else None
         truth = self.truth or RecordedTruth(Grade.RECORDED, self.vocab_size)
         case = Case(prefix=prefix, limits=_UNBOUNDED, rows=rows)
         return Recounted(case, Replay(prefix, (round_,)), truth, (one.line,))
@@ -127,7 +127,7 @@ def ended(request: Request) -> bool:
 def own_rows(prefix: tuple[int, ...], round_: Round, vocab_size: int) -> RecordedTruth:
     """The rows of the root and of the accepted nodes, after the tokens that they stand for."""
     truth = RecordedTruth(Grade.RECORDED, vocab_size)
-    if round_.rows is None or round_.tokens is None or round_.accepted is None:
+    if round_.rows is None or not _are_laws(round_.rows) or round_.tokens is None or round_.accepted is None:
         return truth
     rows, here = np.asarray(round_.rows.numpy(), dtype=np.float64), prefix
     for node in (0, *round_.accepted):
@@ -136,6 +136,13 @@ def own_rows(prefix: tuple[int, ...], round_: Round, vocab_size: int) -> Recorde
         here = here if node == 0 else (*here, round_.tokens[node])
         truth.known[here] = rows[node]
     return truth
+
+
+def _are_laws(rows: Array | None) -> bool:
+    """Whether something can be chosen by each of the rows; a row of NaN or of infinities alone is no law."""
+    if rows is None or len(rows.shape) != 2 or 0 in rows.shape:
+        return False
+    return bool(np.isfinite(np.asarray(rows.numpy(), dtype=np.float64).max(axis=1)).all())
 
 
 def _known(truth: RecordedTruth, prefix: tuple[int, ...], emitted: tuple[int, ...]) -> int:
@@ -163,8 +170,7 @@ Cases = Callable[[Request], Iterator[Recounted]]
 
 
 def one_row(prefix: tuple[int, ...], round_: Round) -> tuple[tuple[int, ...], np.ndarray] | None:
-    """A control round's row with the tokens that it stands after."""
-    rows: Array | None = round_.rows
-    if rows is None or len(rows.shape) != 2 or rows.shape[0] != 1:
+    """A control round's row with the tokens that it stands after; None if it shows none, or one that is no law."""
+    if round_.rows is None or not _are_laws(round_.rows) or len(round_.rows.numpy()) != 1:
         return None
-    return prefix, np.asarray(rows.numpy(), dtype=np.float64)[0]
+    return prefix, np.asarray(round_.rows.numpy(), dtype=np.float64)[0]

@@ -25,6 +25,7 @@ from tree_oracle.record import (
     Round,
     Status,
     TieRule,
+    TreeOracleError,
     Truth,
     UsageError,
     Witness,
@@ -50,6 +51,8 @@ from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Request
 
 _ANY_TOKEN = 2**31
 _SEAM = "trace"
+
+Answer = Callable[[Case], tuple[Round, ...]]
 
 
 @dataclass(slots=True)
@@ -210,9 +213,10 @@ class _Judging:
 
     def _judge(self, ledgers: list[_Ledger], cases: Cases, request: Request) -> None:
         for recounted in cases(request):
+            answer = _answer(recounted, self._vocab)
             for ledger in ledgers:
                 if not ledger.over:
-                    self._judge_one(ledger, recounted, request)
+                    self._judge_one(ledger, recounted, answer, request)
             if all(ledger.over for ledger in ledgers):
                 return
         for ledger in ledgers:
@@ -220,11 +224,11 @@ class _Judging:
                 "the trace shows no row, and no target is named" if self._truth is None else "only one round was run"
             )
 
-    def _judge_one(self, ledger: _Ledger, recounted: Recounted, request: Request) -> None:
+    def _judge_one(self, ledger: _Ledger, recounted: Recounted, answer: Answer, request: Request) -> None:
         if ledger.check.id == "CHAIN-01" and not _is_chain(recounted.replay.rounds[-1]):
             ledger.skip("no round verifies a chain")
             return
-        outcome = _outcome(ledger.check, recounted, self._vocab, self._tie_rule)
+        outcome = _outcome(ledger.check, recounted, answer, self._tie_rule)
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             ledger.finding = _finding(outcome, recounted, request)
@@ -251,14 +255,24 @@ def _is_chain(round_: Round) -> bool:
     return round_.parents == tuple(range(-1, len(round_.parents or ()) - 1))
 
 
-def _outcome(check: Check, recounted: Recounted, vocab_size: int, tie_rule: TieRule) -> Outcome:
-    """Drive the replay through the seam of whole generations, and judge it as any other decoder."""
-
-    def rounds(case: Case) -> tuple[Round, ...]:
-        return drive(recounted.replay, Seam.GENERATE, case, _width(recounted, vocab_size))
-
+def _answer(recounted: Recounted, vocab_size: int) -> Answer:
+    """Drive the replay once, through the seam of whole generations, as any other decoder."""
     try:
-        outcome = outcome_of(check, recounted.case, recounted.truth, rounds, tie_rule)
+        rounds = drive(recounted.replay, Seam.GENERATE, recounted.case, _width(recounted, vocab_size))
+    except TreeOracleError as error:
+        refusal = error
+
+        def refuse(case: Case) -> tuple[Round, ...]:
+            raise refusal.with_traceback(None)
+
+        return refuse
+    return lambda case: rounds
+
+
+def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRule) -> Outcome:
+    """Judge what the trace answered."""
+    try:
+        outcome = outcome_of(check, recounted.case, recounted.truth, answer, tie_rule)
     except NotRecorded as nothing:
         return Outcome(Status.NOT_OBSERVABLE, reason=str(nothing))
     if outcome.status is Status.FAILED and isinstance(recounted.truth, RecordedTruth) and recounted.truth.blind:

@@ -89,7 +89,7 @@ class TraceReader:
                 yield data[:-1]
 
     def _broken_off(self, said: str) -> None:
-        if self.line <= 1 and said.startswith("the line"):
+        if self.line == 0 or (self.line == 1 and said.startswith("the line")):
             raise NotATrace(self.path, 1, f"no whole line; expected the head of a {TRACE_FORMAT}")
         if not self.partial:
             raise TruncatedTrace(self.path, max(self.line, 1), said)

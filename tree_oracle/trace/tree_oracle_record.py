@@ -366,16 +366,22 @@ def _summed_by_numpy(numpy: Any, rows: Dense, top: int) -> tuple[str, bytes, byt
     else:
         held = numpy.frombuffer(rows.data, numpy.dtype(rows.dtype).newbyteorder("<")).reshape(rows.shape)
         wide = held.astype("<f8" if rows.dtype == "float64" else "<f4", copy=False)
-    first = numpy.argpartition(wide, rows.shape[1] - top, axis=1)[:, rows.shape[1] - top :]
-    values = numpy.take_along_axis(wide, first, 1)
-    order = numpy.lexsort((first, -values))
-    tokens, values = numpy.take_along_axis(first, order, 1), numpy.take_along_axis(values, order, 1)
-    peaks = wide.max(axis=1)
+    tokens = numpy.stack([_largest(numpy, row, top) for row in wide]) if len(wide) else numpy.zeros((0, top))
+    values = numpy.take_along_axis(wide, tokens.astype("i8"), 1)
+    peaks = values[:, 0]
     with numpy.errstate(all="ignore"):
         high = peaks.astype("f8")
         sums = numpy.where(numpy.isfinite(high), high + numpy.log(numpy.exp(wide - high[:, None]).sum(axis=1)), high)
     parts = (tokens.astype("<i4"), values, peaks, sums.astype("<f8"))
     return ("float64" if wide.itemsize == 8 else "float32", wide.tobytes(), *(part.tobytes() for part in parts))
+
+
+def _largest(numpy: Any, row: Any, top: int) -> Any:
+    """Tokens of the largest values, largest first, NaN before all; of equal ones the smaller token first."""
+    bound = numpy.partition(row, len(row) - top)[len(row) - top]  # NaN comes last here
+    above = numpy.flatnonzero((row > bound) | (row != row))[:top]
+    tokens = numpy.concatenate([above, numpy.flatnonzero(row == bound)[: top - len(above)]])
+    return tokens[numpy.lexsort((tokens, -row[tokens], row[tokens] == row[tokens]))]
 
 
 def _summed_plainly(rows: Dense, top: int) -> tuple[str, bytes, bytes, bytes, bytes, bytes]:
