@@ -25,6 +25,8 @@ PAIRS = ("COMMIT-03",)
 GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02")
 TRUTH_OF_THE_TARGET = ("HISTORY-01", "COMMIT-01", "COMMIT-03")
 
+ANY_TOKEN = 2**31  # tokens lie below this where nothing tells how many there are
+
 _UNBOUNDED = Limits(max_new_tokens=1 << 30)
 _ROUNDS = frozenset({Seam.SESSION, Seam.GENERATE, Seam.TAP})
 
@@ -55,19 +57,17 @@ class Reader:
 
     Args:
         truth: sequential runs of the target; None leaves what came with the trace.
-        vocab_size: tokens lie below this.
         control: rows of control rounds by history, where there is no target.
     """
 
     truth: Truth | None
-    vocab_size: int
     control: RecordedTruth | None = None
 
     def texts(self, request: Request) -> Iterator[Recounted]:
         """The whole text. Where it has no end yet, or nobody said where it must end, only its tokens can be judged."""
         rounds = tuple(one.tokens_only for one in request.rounds)
         limits = request.limits if ended(request) and request.limits is not None else Limits(len(request.emitted))
-        truth = self.truth or RecordedTruth(Grade.RECORDED, self.vocab_size)
+        truth = self.truth or RecordedTruth(Grade.RECORDED, ANY_TOKEN)
         case = Case(prefix=request.prompt, limits=limits)
         yield Recounted(case, Replay(request.prompt, rounds), truth, tuple(one.line for one in request.rounds))
 
@@ -94,7 +94,7 @@ class Reader:
         for prefix, one in request.with_prefixes():
             alone = self._alone(prefix, one)
             (round_,) = alone.replay.rounds
-            truth = self.control or own_rows(prefix, round_, self.vocab_size)
+            truth = self.control or own_rows(prefix, round_)
             known = _known(truth, prefix, round_.emitted)
             if known:
                 cut = msgspec.structs.replace(round_, emitted=round_.emitted[:known], rows=None, end=None)
@@ -109,7 +109,7 @@ class Reader:
             exact = self.truth is not None and self.truth.exact
             round_ = msgspec.structs.replace(round_, rows=completed(one.summary, true, exact=exact))
         rows = round_.rows if self.truth is None and _are_laws(round_.rows) else None
-        truth = self.truth or RecordedTruth(Grade.RECORDED, self.vocab_size)
+        truth = self.truth or RecordedTruth(Grade.RECORDED, _width(round_))
         case = Case(prefix=prefix, limits=_UNBOUNDED, rows=rows)
         return Recounted(case, Replay(prefix, (round_,)), truth, (one.line,))
 
@@ -124,9 +124,9 @@ def ended(request: Request) -> bool:
     return request.done or (bool(request.rounds) and request.rounds[-1].round.end is not None)
 
 
-def own_rows(prefix: tuple[int, ...], round_: Round, vocab_size: int) -> RecordedTruth:
+def own_rows(prefix: tuple[int, ...], round_: Round) -> RecordedTruth:
     """The rows of the root and of the accepted nodes, after the tokens that they stand for."""
-    truth = RecordedTruth(Grade.RECORDED, vocab_size)
+    truth = RecordedTruth(Grade.RECORDED, _width(round_))
     if round_.rows is None or not _are_laws(round_.rows) or round_.tokens is None or round_.accepted is None:
         return truth
     rows, here = np.asarray(round_.rows.numpy(), dtype=np.float64), prefix
@@ -136,6 +136,11 @@ def own_rows(prefix: tuple[int, ...], round_: Round, vocab_size: int) -> Recorde
         here = here if node == 0 else (*here, round_.tokens[node])
         truth.known[here] = rows[node]
     return truth
+
+
+def _width(round_: Round) -> int:
+    """Entries in a row; tokens lie below it, as far as rows are shown."""
+    return round_.rows.shape[1] if round_.rows is not None and len(round_.rows.shape) == 2 else ANY_TOKEN
 
 
 def _are_laws(rows: Array | None) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from tree_oracle.checks import Check, witness_of
 from tree_oracle.checks.drive import drive
@@ -35,6 +36,7 @@ from tree_oracle.run.explain import explained
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.tally import bare_result
 from tree_oracle.run.trace_cases import (
+    ANY_TOKEN,
     PAIRS,
     TEXTS,
     TRUTH_OF_THE_TARGET,
@@ -49,7 +51,6 @@ from tree_oracle.run.trace_cases import (
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
 from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Requests, TraceReader
 
-_ANY_TOKEN = 2**31
 _SEAM = "trace"
 
 Answer = Callable[[Case], tuple[Round, ...]]
@@ -137,15 +138,15 @@ def judge_trace(
         UsageError: it holds tokens or texts that the target does not have.
     """
     first = Requests(TraceReader(path, partial=partial))
-    controls = controls_of(first)
-    assert first.head is not None
-    judging = _Judging(checks, truth, controls, first.head, tie_rule)
-    requests = Requests(TraceReader(path, partial=partial))
-    for request in requests:
-        if not request.control:
+    with np.errstate(all="ignore"):  # a trace may hold any number, and what it comes to is judged
+        controls = controls_of(first)
+        assert first.head is not None
+        judging = _Judging(checks, truth, controls, first.head, tie_rule)
+        for request in Requests(TraceReader(path, partial=partial)):
             if judging.requests == most:
                 break
-            judging.take(request)
+            if not request.control:
+                judging.take(request)
     results = tuple(ledger.result(judging.grade) for ledger in judging.ledgers)
     for result in results:
         on_result(result)
@@ -169,7 +170,7 @@ class _Judging:
     ) -> None:
         self.requests, self.witness, self._tie_rule = 0, Witness(), tie_rule
         self.ledgers = [_Ledger(check) for check in checks]
-        self._vocab = truth.vocab_size if truth is not None else _ANY_TOKEN
+        self._vocab = truth.vocab_size if truth is not None else ANY_TOKEN
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
@@ -179,7 +180,7 @@ class _Judging:
         self.requests += 1
         self._refuse_foreign(request)
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
-        reader = Reader(self._truth, self._vocab, self._control)
+        reader = Reader(self._truth, self._control)
         asked: dict[Cases, list[_Ledger]] = {}  # by what they judge, so that each case is read once
         for ledger in self.ledgers:
             reason = self._unasked(ledger.check, request)
@@ -213,7 +214,7 @@ class _Judging:
 
     def _judge(self, ledgers: list[_Ledger], cases: Cases, request: Request) -> None:
         for recounted in cases(request):
-            answer = _answer(recounted, self._vocab)
+            answer = _answer(recounted)
             for ledger in ledgers:
                 if not ledger.over:
                     self._judge_one(ledger, recounted, answer, request)
@@ -255,10 +256,10 @@ def _is_chain(round_: Round) -> bool:
     return round_.parents == tuple(range(-1, len(round_.parents or ()) - 1))
 
 
-def _answer(recounted: Recounted, vocab_size: int) -> Answer:
+def _answer(recounted: Recounted) -> Answer:
     """Drive the replay once, through the seam of whole generations, as any other decoder."""
     try:
-        rounds = drive(recounted.replay, Seam.GENERATE, recounted.case, _width(recounted, vocab_size))
+        rounds = drive(recounted.replay, Seam.GENERATE, recounted.case, recounted.truth.vocab_size)
     except TreeOracleError as error:
         refusal = error
 
@@ -279,12 +280,6 @@ def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRu
         said = "no control row is repeated, so nobody knows how far rows differ without a fault"
         return replace(outcome, status=Status.UNDECIDED, findings=(), reason=f"{outcome.reason}; {said}")
     return outcome
-
-
-def _width(recounted: Recounted, vocab_size: int) -> int:
-    """Entries in a row: what the target has, else what is shown."""
-    shapes = [one.rows.shape for one in recounted.replay.rounds if one.rows is not None and len(one.rows.shape) == 2]
-    return shapes[0][1] if shapes and vocab_size == _ANY_TOKEN else vocab_size
 
 
 def _finding(outcome: Outcome, recounted: Recounted, request: Request) -> Finding:
