@@ -216,6 +216,11 @@ def test_bounds_are_kept(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
             bound.setattr(reader_module, name, value)
             with pytest.raises(OversizedTrace, match=said):
                 read_all(good)
+    summarised = small_trace(tmp_path / "summary.jsonl", rows="summary")
+    lines = [line.replace(b'"vocab":80', b'"vocab":2147483647') for line in lines_of(summarised)]
+    summarised.write_bytes(b"\n".join([*numbered(lines), b""]))
+    with pytest.raises(OversizedTrace, match="line 3: summary of rows that take 25769803764 bytes"):
+        read_all(summarised)
     with_arrays = small_trace(tmp_path / "large.jsonl", vocab=2000)
     with pytest.raises(ArrayFileError, match="line 3: .* bytes; at most 100 are read"):
         read_arrays(with_arrays, 2, ("rows",), max_bytes=100)

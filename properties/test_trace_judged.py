@@ -130,9 +130,11 @@ def test_tokens_alone_are_no_witness(tmp_path: Path) -> None:
     """A trace of one lump of right tokens says nothing about speculation, and is no pass."""
     lumps = [[Round(emitted=tuple(token for round_ in text for token in round_.emitted))] for text in rounds_of()]
     report = judged(record(tmp_path / "t.jsonl", lumps))
-    assert statuses(report)["SEQUENCE-01"] is HIDDEN
-    assert statuses(report)["STOP-02"] is PASSED
+    assert set(statuses(report).values()) == {HIDDEN}
     assert report.witness.rounds == 0
+    assert report.exit_code == 4
+    wrong = [[Round(emitted=(1, 1))], *lumps[1:]]
+    assert statuses(judged(record(tmp_path / "u.jsonl", wrong)))["SEQUENCE-01"] is FAILED
 
 
 def test_a_text_without_an_end_is_not_too_short(tmp_path: Path) -> None:
@@ -225,6 +227,18 @@ def test_a_foreign_prompt_is_a_usage_error(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join([*numbered(lines), b""]))
     with pytest.raises(UsageError, match=r"prompt of request 0 \(line 2\) holds token 5000; expected 0 to"):
         judged(path)
+
+
+@pytest.mark.parametrize("rows", ["whole", "summary"])
+def test_rows_over_another_vocabulary_are_an_error(tmp_path: Path, rows: str) -> None:
+    """Rows that are not as wide as the target's are the recording's fault, said by name."""
+    path = small_trace(tmp_path / "t.jsonl", vocab=70, rows=rows)
+    report = judged(path)
+    (sentence,) = {
+        f.sentence for r in report.results if r.status is Status.ERROR for f in r.findings if "shape" in f.sentence
+    }
+    assert "rows has shape (3, 70); expected (3, " in sentence
+    assert report.exit_code in (1, 3)
 
 
 def test_a_limit_on_requests_is_said(tmp_path: Path) -> None:

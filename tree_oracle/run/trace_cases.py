@@ -105,7 +105,8 @@ class Reader:
     def _alone(self, prefix: tuple[int, ...], one: Recorded) -> Recounted:
         round_ = one.whole()
         if one.summary is not None:
-            true = _true_rows(self.truth, prefix, round_)
+            fits = self.truth is not None and self.truth.vocab_size == one.summary.vocab
+            true = _true_rows(self.truth, prefix, round_) if fits else None
             exact = self.truth is not None and self.truth.exact
             round_ = msgspec.structs.replace(round_, rows=completed(one.summary, true, exact=exact))
         rows = round_.rows if self.truth is None and _are_laws(round_.rows) else None

@@ -15,8 +15,12 @@ import numpy as np
 from jaxtyping import Float
 
 from tree_oracle.record import Array, FileError
-from tree_oracle.trace.errors import MalformedLine
+from tree_oracle.trace.errors import MalformedLine, OversizedTrace
 from tree_oracle.trace.lines import RoundLine, Summary
+
+
+# A summary of a few bytes can speak of any number of entries. 1,024 rows over a vocabulary of 256,000 in float32 take as much.
+MAX_ROWS = 2**30
 
 
 def refuse_misfit(line: RoundLine, path: Path, at: int) -> None:
@@ -24,6 +28,7 @@ def refuse_misfit(line: RoundLine, path: Path, at: int) -> None:
 
     Raises:
         MalformedLine: they do not.
+        OversizedTrace: the whole rows would be too large.
     """
     summary, tokens = line.summary, line.round.tokens
     assert summary is not None
@@ -31,6 +36,9 @@ def refuse_misfit(line: RoundLine, path: Path, at: int) -> None:
         _refuse(summary, None if tokens is None else len(tokens))
     except (FileError, ValueError) as error:
         raise MalformedLine(path, at, f"summary: {error}") from error
+    size = len(summary.sha256) * summary.vocab * summary.values.numpy().itemsize
+    if size > MAX_ROWS:
+        raise OversizedTrace(path, at, f"summary of rows that take {size} bytes; at most {MAX_ROWS} are made whole")
 
 
 def _refuse(summary: Summary, nodes: int | None) -> None:
