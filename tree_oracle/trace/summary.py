@@ -18,7 +18,6 @@ from tree_oracle.record import Array, FileError
 from tree_oracle.trace.errors import MalformedLine, OversizedTrace
 from tree_oracle.trace.lines import RoundLine, Summary
 
-
 # A summary of a few bytes can speak of any number of entries. 1,024 rows over a vocabulary of 256,000 in float32 take as much.
 MAX_ROWS = 2**30
 
