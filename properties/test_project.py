@@ -16,6 +16,7 @@ LIGHT = (
     "tree_oracle.record",
     "tree_oracle.tree",
     "tree_oracle.strategies",
+    "tree_oracle.trace",
     "tree_oracle.construct",
     "tree_oracle.verify",
     "tree_oracle.metrics",

@@ -12,6 +12,7 @@ from tree_oracle.cli.compare import compare
 from tree_oracle.cli.doctor import doctor
 from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
+from tree_oracle.cli.trace import trace
 from tree_oracle.cli.vectors import vectors
 
 
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for command in (check, replay, report, compare, certificate, doctor, list_checks, explain, faults, law, vectors):
+for command in (check, replay, report, compare, certificate, doctor, list_checks, explain, faults, law, trace, vectors):
     main.add_command(command)

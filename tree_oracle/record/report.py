@@ -42,6 +42,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     near_ties: int = 0  # tokens that differ from the truth's within the noise
     failed_at: int | None = None  # number of the first case that failed, counted from 1
     seams: tuple[str, ...] = ()  # what the rounds were seen through
+    grade: str = ""  # of the truth that it was held against
     reason: str = ""  # why not observable, not applicable, undecided or in error
     findings: tuple[Finding, ...] = ()
     known: Known | None = None  # a failure that the tested project has on its list

@@ -6,6 +6,7 @@ answer of the wrong shape, dtype or convention                                 e
 decoder refused the input                                                      not applicable
 the decoder has no place for the processors of the case                        not observable
 a field that the check needs is not shown                                      not observable
+a whole generation passes, and nothing shows that a draft was verified         not observable
 under the tap: target calls do not account for the text                        not observable
 under the tap: the decoder broke down                                          not observable, but for SEQUENCE
 """
@@ -20,6 +21,7 @@ from tree_oracle.checks.handing import NotTaken
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
+from tree_oracle.checks.witness import witness_of
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
     AdapterError,
@@ -105,7 +107,14 @@ def _judged(check: Check, view: View) -> Outcome:
     against = tuple(found for found in findings if found.status is not Status.PASSED)
     if against:
         status, reason = worst(found.status for found in against), against[0].sentence
+    elif status is Status.PASSED and _is_generation(view.case) and not witness_of(view.rounds).rounds:
+        status, reason = Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft"
     return Outcome(status, against, len(notes), reason, view.rounds)
+
+
+def _is_generation(case: Case) -> bool:
+    """Whether the decoder ran to the end with drafts of its own, so that it alone can show that there were any."""
+    return case.limits is not None and not case.trees and not case.batch
 
 
 def _missing(check: Check, rounds: tuple[Round, ...]) -> str:

@@ -86,9 +86,10 @@ class Tally:
         )
 
     def _result(self, check: Check) -> CheckResult:
+        assert self.head is not None
         if check.id in self._finished:
-            return self._finished[check.id].result
-        return bare_result(check, Status.UNDECIDED, reason="interrupted before it was done")
+            return msgspec.structs.replace(self._finished[check.id].result, grade=self.head.grade)
+        return bare_result(check, Status.UNDECIDED, reason="interrupted before it was done", grade=self.head.grade)
 
 
 def bare_result(check: Check, status: Status, **more: object) -> CheckResult:

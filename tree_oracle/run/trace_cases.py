@@ -1,0 +1,182 @@
+"""What a recorded request gives each check to judge: the same cases that a driven decoder gives, answered from the trace.
+
+    texts     the whole text with its limits: SEQUENCE, STOP
+    pairs     a round and the one before it: COMMIT-03
+    rounds    one round that verified a draft: every other check that reads rounds
+
+A round without a draft says nothing about trees, and a check that would pass on anything there is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+
+from tree_oracle.checks import Check
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import Array, Case, Grade, Limits, Round, Truth
+from tree_oracle.trace import Recorded, RecordedTruth, Replay, Request, completed
+
+TEXTS = ("SEQUENCE-01", "STOP-01", "STOP-02", "STOP-03", "STOP-04")
+PAIRS = ("COMMIT-03",)
+GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02")
+TRUTH_OF_THE_TARGET = ("HISTORY-01", "COMMIT-01", "COMMIT-03")
+
+ANY_TOKEN = 2**31  # tokens lie below this where nothing tells how many there are
+
+_UNBOUNDED = Limits(max_new_tokens=1 << 30)
+_ROUNDS = frozenset({Seam.SESSION, Seam.GENERATE, Seam.TAP})
+
+
+@dataclass(frozen=True, slots=True)
+class Recounted:
+    """One case with the rounds that the trace answers it with, and the truth to hold them against."""
+
+    case: Case
+    replay: Replay
+    truth: Truth
+    lines: tuple[int, ...]  # of the trace, one for each round
+
+
+def reads_rounds(check: Check) -> bool:
+    """Whether the check judges rounds that a decoder ran by itself, of one request."""
+    return any(s.seam in _ROUNDS and not (s.scene.batched or s.scene.chancy) for s in check.sources)
+
+
+def needs_greedy(check: Check) -> bool:
+    """Whether its law holds for greedy decoding only."""
+    return check.id in GREEDY_LAWS or check.family in GREEDY_LAWS
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Makes the cases of requests.
+
+    Args:
+        truth: sequential runs of the target; None leaves what came with the trace.
+        control: rows of control rounds by history, where there is no target.
+    """
+
+    truth: Truth | None
+    control: RecordedTruth | None = None
+
+    def texts(self, request: Request) -> Iterator[Recounted]:
+        """The whole text. Where it has no end yet, or nobody said where it must end, only its tokens can be judged."""
+        rounds = tuple(one.tokens_only for one in request.rounds)
+        limits = request.limits if ended(request) and request.limits is not None else Limits(len(request.emitted))
+        truth = self.truth or RecordedTruth(Grade.RECORDED, ANY_TOKEN)
+        case = Case(prefix=request.prompt, limits=limits)
+        yield Recounted(case, Replay(request.prompt, rounds), truth, tuple(one.line for one in request.rounds))
+
+    def rounds(self, request: Request) -> Iterator[Recounted]:
+        """Every round that shows a draft."""
+        for prefix, one in request.with_prefixes():
+            if drafted(one):
+                yield self._alone(prefix, one)
+
+    def pairs(self, request: Request) -> Iterator[Recounted]:
+        """Every round that shows a draft, after the one before it."""
+        before: tuple[tuple[int, ...], Recorded] | None = None
+        for prefix, one in request.with_prefixes():
+            if before is not None and drafted(one):
+                second, first = self._alone(prefix, one), self._alone(*before)
+                replay = Replay(before[0], (*first.replay.rounds, *second.replay.rounds))
+                yield Recounted(
+                    Case(prefix=before[0], limits=_UNBOUNDED), replay, second.truth, (before[1].line, one.line)
+                )
+            before = (prefix, one)
+
+    def chosen(self, request: Request) -> Iterator[Recounted]:
+        """Every round as a text of its own, as far as a control row stands for each token; without control rows by its own."""
+        for prefix, one in request.with_prefixes():
+            alone = self._alone(prefix, one)
+            (round_,) = alone.replay.rounds
+            truth = self.control or own_rows(prefix, round_)
+            known = _known(truth, prefix, round_.emitted)
+            if known:
+                cut = msgspec.structs.replace(round_, emitted=round_.emitted[:known], rows=None, end=None)
+                yield replace(
+                    alone, case=Case(prefix=prefix, limits=Limits(known)), replay=Replay(prefix, (cut,)), truth=truth
+                )
+
+    def _alone(self, prefix: tuple[int, ...], one: Recorded) -> Recounted:
+        round_ = one.whole()
+        if one.summary is not None:
+            fits = self.truth is not None and self.truth.vocab_size == one.summary.vocab
+            true = _true_rows(self.truth, prefix, round_) if fits else None
+            exact = self.truth is not None and self.truth.exact
+            round_ = msgspec.structs.replace(round_, rows=completed(one.summary, true, exact=exact))
+        rows = round_.rows if self.truth is None and _are_laws(round_.rows) else None
+        truth = self.truth or RecordedTruth(Grade.RECORDED, _width(round_))
+        case = Case(prefix=prefix, limits=_UNBOUNDED, rows=rows)
+        return Recounted(case, Replay(prefix, (round_,)), truth, (one.line,))
+
+
+def drafted(one: Recorded) -> bool:
+    """Whether the round shows a draft that was verified."""
+    return not one.round.control and one.round.tokens is not None and len(one.round.tokens) > 1
+
+
+def ended(request: Request) -> bool:
+    """Whether nothing of the text is still to come."""
+    return request.done or (bool(request.rounds) and request.rounds[-1].round.end is not None)
+
+
+def own_rows(prefix: tuple[int, ...], round_: Round) -> RecordedTruth:
+    """The rows of the root and of the accepted nodes, after the tokens that they stand for."""
+    truth = RecordedTruth(Grade.RECORDED, _width(round_))
+    if round_.rows is None or not _are_laws(round_.rows) or round_.tokens is None or round_.accepted is None:
+        return truth
+    rows, here = np.asarray(round_.rows.numpy(), dtype=np.float64), prefix
+    for node in (0, *round_.accepted):
+        if not 0 <= node < min(len(rows), len(round_.tokens)):
+            break
+        here = here if node == 0 else (*here, round_.tokens[node])
+        truth.known[here] = rows[node]
+    return truth
+
+
+def _width(round_: Round) -> int:
+    """Entries in a row; tokens lie below it, as far as rows are shown."""
+    return round_.rows.shape[1] if round_.rows is not None and len(round_.rows.shape) == 2 else ANY_TOKEN
+
+
+def _are_laws(rows: Array | None) -> bool:
+    """Whether something can be chosen by each of the rows; a row of NaN or of infinities alone is no law."""
+    if rows is None or len(rows.shape) != 2 or 0 in rows.shape:
+        return False
+    return bool(np.isfinite(np.asarray(rows.numpy(), dtype=np.float64).max(axis=1)).all())
+
+
+def _known(truth: RecordedTruth, prefix: tuple[int, ...], emitted: tuple[int, ...]) -> int:
+    """How many tokens have a row, the first that has none excluded."""
+    texts = ((*prefix, *emitted[:place]) for place in range(len(emitted)))
+    return next((place for place, text in enumerate(texts) if text not in truth.known), len(emitted))
+
+
+def _true_rows(truth: Truth | None, prefix: tuple[int, ...], round_: Round) -> np.ndarray | None:
+    """Sequential rows after every node; None where there is no target, or no tree to follow."""
+    tokens, parents = round_.tokens, round_.parents
+    if truth is None or tokens is None or parents is None or len(parents) != len(tokens):
+        return None
+    texts = [prefix]
+    for node in range(1, len(tokens)):
+        if not 0 <= parents[node] < node:
+            return None
+        texts.append((*texts[parents[node]], tokens[node]))
+    if any(not 0 <= token < truth.vocab_size for text in texts for token in text):
+        return None
+    return truth.rows(texts)
+
+
+Cases = Callable[[Request], Iterator[Recounted]]
+
+
+def one_row(prefix: tuple[int, ...], round_: Round) -> tuple[tuple[int, ...], np.ndarray] | None:
+    """A control round's row with the tokens that it stands after; None if it shows none, or one that is no law."""
+    if round_.rows is None or not _are_laws(round_.rows) or len(round_.rows.numpy()) != 1:
+        return None
+    return prefix, np.asarray(round_.rows.numpy(), dtype=np.float64)[0]

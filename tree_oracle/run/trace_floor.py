@@ -1,0 +1,117 @@
+"""The noise floor of a recorded run, taken from its control rounds: the same weights in the same engine, without any tree.
+
+With a target the error of a control row is its distance from the float64 row of a sequential run. Without one, repeated control
+rows after the same tokens tell how far the engine is off itself. Only so many rows are kept as ``KEPT`` bytes hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from tree_oracle.checks.rows import distance
+from tree_oracle.record import Grade, Noise, Truth
+from tree_oracle.run.trace_cases import one_row
+from tree_oracle.trace import RecordedTruth, Request, Requests, completed
+
+KEPT = 2**28
+
+
+@dataclass(slots=True)
+class Controls:
+    """Control rows of a trace: the first after each history, and how far later ones were from it."""
+
+    rows: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
+    repeats: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.rows) + len(self.repeats)
+
+    def take(self, request: Request) -> None:
+        """Read the control rounds of a request."""
+        for prefix, one in request.with_prefixes():
+            if one.round.control and self._bytes() < KEPT:
+                round_ = one.whole()
+                if one.summary is not None:
+                    round_ = msgspec.structs.replace(round_, rows=completed(one.summary, None))
+                self._keep(one_row(prefix, round_))
+
+    def _keep(self, found: tuple[tuple[int, ...], np.ndarray] | None) -> None:
+        if found is None:
+            return
+        history, row = found
+        if history in self.rows:
+            self.repeats.append(_gap(row, self.rows[history]))
+        else:
+            self.rows[history] = row
+
+    def _bytes(self) -> int:
+        return len(self.rows) * next((row.nbytes for row in self.rows.values()), 0)
+
+
+def controls_of(requests: Requests) -> Controls:
+    """All control rows of a trace; it is read to its end.
+
+    Raises:
+        TraceError: as for ``Requests``.
+    """
+    found = Controls()
+    for request in requests:
+        found.take(request)
+    return found
+
+
+def floor_without_target(found: Controls, vocab_size: int) -> RecordedTruth | None:
+    """Control rows as the truth; None where there are none."""
+    rows = {history: row for history, row in found.rows.items() if len(row) == vocab_size}
+    if not rows:
+        return None
+    noise = Noise(control=max(found.repeats, default=0.0), samples=len(found.repeats))
+    return RecordedTruth(Grade.SAME_ENGINE, vocab_size, rows, noise)
+
+
+def with_floor(truth: Truth, found: Controls, engine: str) -> Truth:
+    """The truth of a target with the floor of the engine that was recorded, and the grade that this allows.
+
+    An engine that is declared, is another implementation than the truth's own, and whose control rows are there to be measured,
+    makes the truth an independent one. Control rows of which the tail was not recorded are compared as far as they were.
+    """
+    rows = [(history, row) for history, row in found.rows.items() if len(row) == truth.vocab_size]
+    if truth.exact or not rows:
+        return truth
+    true = truth.rows([history for history, _ in rows])
+    errors = [_gap(row, due) for (_, row), due in zip(rows, true, strict=True)]
+    noise = truth.noise()
+    floor = msgspec.structs.replace(
+        noise,
+        sequential=max(noise.sequential, *errors),
+        control=max(noise.control, *found.repeats, 0.0),
+        samples=found.count,
+    )
+    grade = Grade.INDEPENDENT if engine not in ("", "transformers") else truth.grade
+    return _Floored(truth, floor, grade)
+
+
+def _gap(row: np.ndarray, other: np.ndarray) -> float:
+    """Their distance over the entries that both show."""
+    shown = np.isfinite(row) & np.isfinite(other)
+    return distance(row[shown], other[shown]) if shown.any() else float("inf")
+
+
+class _Floored:
+    """A truth whose floor is another engine's."""
+
+    def __init__(self, inner: Truth, floor: Noise, grade: Grade) -> None:
+        self._inner, self._floor, self.grade = inner, floor, grade
+        self.exact, self.vocab_size = inner.exact, inner.vocab_size
+        self.rows, self.greedy, self.cache, self.cache_room = inner.rows, inner.greedy, inner.cache, inner.cache_room
+
+    def noise(self) -> Noise:
+        return self._floor
+
+    def error(self, history: Sequence[int]) -> float:
+        return max(self._inner.error(history), self._floor.sequential)

@@ -1,0 +1,304 @@
+"""Judging a recorded trace with the checks that its content allows, one request at a time, so that its length costs no memory.
+
+Truth, by grade: sequential runs of a target that is named (A on the exact model; B where another engine was recorded and its
+control rounds tell its floor; otherwise C); control rows of the same engine (C); the rows that came with the record (D). A
+check stops at its first failure. What the trace does not show is *not observable*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tree_oracle.checks import Check, witness_of
+from tree_oracle.checks.drive import drive
+from tree_oracle.decoder.seams import Seam
+from tree_oracle.record import (
+    Case,
+    CheckResult,
+    Finding,
+    Grade,
+    Report,
+    Round,
+    Status,
+    TieRule,
+    TreeOracleError,
+    Truth,
+    UsageError,
+    Witness,
+    worst,
+)
+from tree_oracle.run.explain import explained
+from tree_oracle.run.outcome import Outcome, outcome_of
+from tree_oracle.run.tally import bare_result
+from tree_oracle.run.trace_cases import (
+    ANY_TOKEN,
+    PAIRS,
+    TEXTS,
+    TRUTH_OF_THE_TARGET,
+    Cases,
+    Reader,
+    Recounted,
+    drafted,
+    ended,
+    needs_greedy,
+    reads_rounds,
+)
+from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
+from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Requests, TraceReader
+
+_SEAM = "trace"
+
+Answer = Callable[[Case], tuple[Round, ...]]
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What came of one check so far."""
+
+    check: Check
+    outcomes: dict[Status, int] = field(default_factory=dict)
+    reason: dict[Status, str] = field(default_factory=dict)
+    near_ties: int = 0
+    failed_at: int | None = None
+    finding: Finding | None = None
+    grade: Grade | None = None  # of what it was held against; None: nothing was judged
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more needs to be judged."""
+        return self.failed_at is not None
+
+    def add(self, outcome: Outcome, grade: Grade) -> None:
+        status = outcome.status
+        self.outcomes[status] = self.outcomes.get(status, 0) + 1
+        self.reason.setdefault(status, outcome.reason)
+        self.near_ties += outcome.near_ties
+        self.grade = grade
+        if status in (Status.FAILED, Status.ERROR):
+            self.failed_at = self.judged
+
+    @property
+    def judged(self) -> int:
+        """Cases that counted."""
+        beside = (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
+        return sum(count for status, count in self.outcomes.items() if status not in beside)
+
+    def skip(self, reason: str) -> None:
+        """The request has nothing for this check."""
+        self.reason.setdefault(Status.NOT_OBSERVABLE, reason)
+
+    def result(self, usual: Grade) -> CheckResult:
+        status = worst(self.outcomes) if self.outcomes else Status.NOT_OBSERVABLE
+        return bare_result(
+            self.check,
+            status,
+            cases=self.judged,
+            undecided=self.outcomes.get(Status.UNDECIDED, 0),
+            near_ties=self.near_ties,
+            failed_at=self.failed_at,
+            seams=(_SEAM,) if self.judged else (),
+            reason="" if status is Status.PASSED else self.reason.get(status, "the trace holds no request"),
+            findings=() if self.finding is None else (self.finding,),
+            grade=(self.grade or usual).value,
+        )
+
+
+def judge_trace(
+    path: Path,
+    checks: Sequence[Check],
+    *,
+    truth: Truth | None = None,
+    target: str = "",
+    partial: bool = False,
+    most: int | None = None,
+    tie_rule: TieRule = TieRule.SMALLEST,
+    required: int | None = None,
+    on_result: Callable[[CheckResult], None] = lambda result: None,
+) -> Report:
+    """Judge what was recorded.
+
+    Args:
+        path: the trace. It is read twice: first for its control rounds, and to know that it is whole.
+        checks: the checks, in the order to report them.
+        truth: sequential runs of the target; None judges by what came with the trace.
+        target: what the target is called.
+        partial: judge a recording that broke off as far as it goes.
+        most: judge this many requests at most.
+        tie_rule: which of bit-equal maxima is right.
+        required: the rung that must be held for exit code 0.
+        on_result: called with each result.
+
+    Raises:
+        TraceError: the trace cannot be read.
+        UsageError: it holds tokens or texts that the target does not have.
+    """
+    first = Requests(TraceReader(path, partial=partial))
+    with np.errstate(all="ignore"):  # a trace may hold any number, and what it comes to is judged
+        controls = controls_of(first)
+        assert first.head is not None
+        judging = _Judging(checks, truth, controls, first.head, tie_rule)
+        for request in Requests(TraceReader(path, partial=partial)):
+            if judging.requests == most:
+                break
+            if not request.control:
+                judging.take(request)
+    results = tuple(ledger.result(judging.grade) for ledger in judging.ledgers)
+    for result in results:
+        on_result(result)
+    return Report(
+        decoder=first.head.decoder or path.name,
+        target=target or first.head.target or "none",
+        grade=judging.grade.value,
+        results=results,
+        witness=judging.witness,
+        own=judging.witness,
+        environment=_environment(first, judging, controls),
+        required=required,
+    )
+
+
+class _Judging:
+    """Requests of one trace, judged in turn."""
+
+    def __init__(
+        self, checks: Sequence[Check], truth: Truth | None, controls: Controls, head: Head, tie_rule: TieRule
+    ) -> None:
+        self.requests, self.witness, self._tie_rule = 0, Witness(), tie_rule
+        self.ledgers = [_Ledger(check) for check in checks]
+        self._vocab = truth.vocab_size if truth is not None else ANY_TOKEN
+        self._truth = None if truth is None else with_floor(truth, controls, head.engine)
+        width = next((len(row) for row in controls.rows.values()), 0)
+        self._control = floor_without_target(controls, width) if truth is None else None
+        self.grade = Grade.RECORDED if self._truth is None else self._truth.grade
+
+    def take(self, request: Request) -> None:
+        self.requests += 1
+        self._refuse_foreign(request)
+        self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
+        reader = Reader(self._truth, self._control)
+        asked: dict[Cases, list[_Ledger]] = {}  # by what they judge, so that each case is read once
+        for ledger in self.ledgers:
+            reason = self._unasked(ledger.check, request)
+            if reason:
+                ledger.skip(reason)
+            elif not ledger.over:
+                asked.setdefault(self._cases(ledger.check, reader), []).append(ledger)
+        for cases, ledgers in asked.items():
+            self._judge(ledgers, cases, request)
+
+    def _unasked(self, check: Check, request: Request) -> str:
+        """Why the request says nothing to this check."""
+        if not reads_rounds(check):
+            return f"needs the method {' or '.join(sorted({source.seam.method for source in check.sources}))}"
+        if needs_greedy(check) and not request.greedy:
+            return "tokens are drawn by chance"
+        if check.family == "STOP":
+            return _no_end(check, request)
+        if self._truth is None and check.id in TRUTH_OF_THE_TARGET:
+            return "needs the target: name it with --target"
+        if check.id not in TEXTS and not any(map(drafted, request.rounds)):
+            return "no round shows the tree that it verified"
+        return ""
+
+    def _cases(self, check: Check, reader: Reader) -> Cases:
+        if check.id == "SEQUENCE-01" and self._truth is None:
+            return reader.chosen
+        if check.id in TEXTS:
+            return reader.texts
+        return reader.pairs if check.id in PAIRS else reader.rounds
+
+    def _judge(self, ledgers: list[_Ledger], cases: Cases, request: Request) -> None:
+        for recounted in cases(request):
+            answer = _answer(recounted)
+            for ledger in ledgers:
+                if not ledger.over:
+                    self._judge_one(ledger, recounted, answer, request)
+            if all(ledger.over for ledger in ledgers):
+                return
+        for ledger in ledgers:
+            ledger.skip(
+                "the trace shows no row, and no target is named" if self._truth is None else "only one round was run"
+            )
+
+    def _judge_one(self, ledger: _Ledger, recounted: Recounted, answer: Answer, request: Request) -> None:
+        if ledger.check.id == "CHAIN-01" and not _is_chain(recounted.replay.rounds[-1]):
+            ledger.skip("no round verifies a chain")
+            return
+        outcome = _outcome(ledger.check, recounted, answer, self._tie_rule)
+        ledger.add(outcome, recounted.truth.grade)
+        if ledger.over:
+            ledger.finding = _finding(outcome, recounted, request)
+
+    def _refuse_foreign(self, request: Request) -> None:
+        wrong = next((token for token in request.prompt if not 0 <= token < self._vocab), None)
+        if wrong is not None:
+            raise UsageError(
+                f"prompt of request {request.number} (line {request.line}) holds token {wrong}; expected 0 to {self._vocab - 1}"
+            )
+
+
+def _no_end(check: Check, request: Request) -> str:
+    if request.limits is None:
+        return "the trace does not show where the text must end"
+    if not ended(request):
+        return "the text has no end yet"
+    if check.id == "STOP-01" and not request.limits.eos_ids:
+        return "no token ends a text"
+    return "no stop sequence ends a text" if check.id == "STOP-04" and not request.limits.stop else ""
+
+
+def _is_chain(round_: Round) -> bool:
+    return round_.parents == tuple(range(-1, len(round_.parents or ()) - 1))
+
+
+def _answer(recounted: Recounted) -> Answer:
+    """Drive the replay once, through the seam of whole generations, as any other decoder."""
+    try:
+        rounds = drive(recounted.replay, Seam.GENERATE, recounted.case, recounted.truth.vocab_size)
+    except TreeOracleError as error:
+        refusal = error
+
+        def refuse(case: Case) -> tuple[Round, ...]:
+            raise refusal.with_traceback(None)
+
+        return refuse
+    return lambda case: rounds
+
+
+def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRule) -> Outcome:
+    """Judge what the trace answered."""
+    try:
+        outcome = outcome_of(check, recounted.case, recounted.truth, answer, tie_rule)
+    except NotRecorded as nothing:
+        return Outcome(Status.NOT_OBSERVABLE, reason=str(nothing))
+    if outcome.status is Status.FAILED and isinstance(recounted.truth, RecordedTruth) and recounted.truth.blind:
+        said = "no control row is repeated, so nobody knows how far rows differ without a fault"
+        return replace(outcome, status=Status.UNDECIDED, findings=(), reason=f"{outcome.reason}; {said}")
+    return outcome
+
+
+def _finding(outcome: Outcome, recounted: Recounted, request: Request) -> Finding:
+    """The finding with the place in the trace; there is no case to replay but the trace itself."""
+    found = explained(outcome.findings[0], recounted.case, outcome.rounds)
+    index = min(found.round or 0, len(recounted.lines) - 1)
+    place = f"line {recounted.lines[index]}, request {request.number}: " if recounted.lines else ""
+    return msgspec.structs.replace(found, sentence=f"{place}{found.sentence}", case=None, replay="")
+
+
+def _environment(requests: Requests, judging: _Judging, controls: Controls) -> dict[str, str]:
+    head, reader = requests.head, requests.reader
+    assert head is not None
+    told = "whole" if reader.complete else f"broken off after line {reader.line}"
+    return {
+        **{f"recorded {name}": value for name, value in head.environment.items()},
+        "engine": head.engine or "not said",
+        "trace": f"{told}: {reader.requests} requests, {judging.requests} judged, {reader.rounds} rounds",
+        "floor": f"from {controls.count} control rows of the trace"
+        if controls.count
+        else "no control rows in the trace",
+    }

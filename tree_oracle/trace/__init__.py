@@ -1,0 +1,32 @@
+"""Recorded traces: a format of JSON lines for what a decoder did, its recorder, and readers that trust nothing."""
+
+from tree_oracle.trace.arrays import read_arrays as read_arrays
+from tree_oracle.trace.contents import Contents as Contents
+from tree_oracle.trace.contents import contents_of as contents_of
+from tree_oracle.trace.contents import find_request as find_request
+from tree_oracle.trace.diff import Difference as Difference
+from tree_oracle.trace.diff import compare_traces as compare_traces
+from tree_oracle.trace.errors import ArrayFileError as ArrayFileError
+from tree_oracle.trace.errors import DamagedLine as DamagedLine
+from tree_oracle.trace.errors import DuplicatedLine as DuplicatedLine
+from tree_oracle.trace.errors import InconsistentTrace as InconsistentTrace
+from tree_oracle.trace.errors import MalformedLine as MalformedLine
+from tree_oracle.trace.errors import MissingLine as MissingLine
+from tree_oracle.trace.errors import NotATrace as NotATrace
+from tree_oracle.trace.errors import OversizedTrace as OversizedTrace
+from tree_oracle.trace.errors import ReorderedTrace as ReorderedTrace
+from tree_oracle.trace.errors import TraceError as TraceError
+from tree_oracle.trace.errors import TruncatedTrace as TruncatedTrace
+from tree_oracle.trace.lines import Head as Head
+from tree_oracle.trace.lines import Line as Line
+from tree_oracle.trace.lines import Summary as Summary
+from tree_oracle.trace.reader import TraceReader as TraceReader
+from tree_oracle.trace.replay import Replay as Replay
+from tree_oracle.trace.requests import Recorded as Recorded
+from tree_oracle.trace.requests import Request as Request
+from tree_oracle.trace.requests import Requests as Requests
+from tree_oracle.trace.summary import completed as completed
+from tree_oracle.trace.tree_oracle_record import Recorder as Recorder
+from tree_oracle.trace.tree_oracle_record import RecordError as RecordError
+from tree_oracle.trace.truths import NotRecorded as NotRecorded
+from tree_oracle.trace.truths import RecordedTruth as RecordedTruth
