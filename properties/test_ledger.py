@@ -178,6 +178,8 @@ SCENES = {
     "ties": "GREEDY-03",
     "near": "RANK-02",
     "wide": "VISIBLE-03",
+    "paths": "PATHSTATE-02",
+    "minimums": "STOP-05",
 }
 
 

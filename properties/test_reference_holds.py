@@ -40,8 +40,8 @@ def test_the_reference_passes_every_check(pytestconfig: pytest.Config) -> None:
 @pytest.mark.parametrize(
     ("spec", "options", "step"),
     [
-        ("exact", {"dtype": "bfloat16", "attention": "eager"}, 16),
-        ("tiny:qwen3", {}, 30),
+        ("exact", {"dtype": "bfloat16", "attention": "eager"}, 40),
+        ("tiny:qwen3", {}, 60),
     ],
     ids=str,
 )
@@ -66,8 +66,9 @@ def replaced(parts: Parts) -> set[str]:
 def test_a_fault_and_its_twin_replace_the_same_one_part(name: str) -> None:
     """A fault is one wrong part, its twin a detour through the same part, and each is described in words of its own."""
     fault = FAULTS[name]
-    assert len(replaced(fault.parts)) == 1
     assert replaced(fault.twin) == replaced(fault.parts)
+    assert replaced(fault.parts)
+    assert len(replaced(fault.parts) - {"prefill"}) <= 1  # the kind of cache, and what is done with it
     assert fault.parts != fault.twin
     assert fault.sentence != fault.twin_sentence
     assert all((fault.name, fault.kind, fault.sentence, fault.wakes, fault.seen_in, fault.twin_sentence))

@@ -35,7 +35,8 @@ def test_the_reference_shows_nothing_else_than_itself() -> None:
     """Where nothing is replaced nothing can show; every planted fault and twin replaces a part and can show somewhere."""
     assert (replaced(Parts()), showing(Parts())) == ((), frozenset())
     for fault in FAULTS.values():
-        assert len(replaced(fault.parts)) == 1
+        assert len(set(replaced(fault.parts)) - {"prefill"}) <= 1  # the kind of cache, and what is done with it
+        assert replaced(fault.parts)
         assert showing(fault.parts)
         assert showing(fault.parts) <= set(Seam)
         checks = [c for c in choose(ids=[fault.check]) if any(s.seam in showing(fault.parts) for s in c.sources)]

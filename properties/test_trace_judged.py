@@ -265,6 +265,9 @@ class Flat:
     def cache(self, tokens: Sequence[int]) -> tuple[LayerRows, ...]:
         raise NotImplementedError
 
+    def reaches(self) -> tuple[int | None, ...]:
+        raise NotImplementedError
+
     def noise(self) -> Noise:
         return Noise(sequential=1e-9, control=1e-9, wrong_history=2.0)
 

@@ -15,7 +15,20 @@ from tree_oracle.record import Round
 from tree_oracle.trace import Recorder, Requests, TraceReader, contents_of
 
 ARRAYS = ("visible", "rows", "scores")
-NOT_RECORDED = ("request", "rank", "prefix", "pools", "length", "pages", "control")
+NOT_RECORDED = (
+    "work",
+    "calls",
+    "pool",
+    "peers",
+    "processed",
+    "request",
+    "rank",
+    "prefix",
+    "pools",
+    "length",
+    "pages",
+    "control",
+)
 
 
 def fields_of(round_: Round) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _listed_prompt_minimums(stage: Stage) -> list[Case]:
     cases = []
     for salt in range(2):
         prompt = spread_prefix(stage, 1 + 2 * salt, 190 + salt)
-        found = _kinds(stage, prompt, salt, salt)
+        found = _kinds(stage, prompt, 2 * salt, salt)
         cases += [Case(prefix=prompt, limits=_bounded(limits), note=how) for limits, how in found]
     return cases
 

@@ -115,7 +115,8 @@ def _telling(stage: Stage, prompt: Tokens, **values: Any) -> Processors:
 def _forced(stage: Stage, prompt: Tokens) -> Processors:
     (first,) = stage.choices(prompt, 1)
     one, other = (first + 7) % stage.vocab_size, (first + 12) % stage.vocab_size
-    return Processors(bias=(Bias((one,), 100.0), Bias((one, one, other), 100.0)))
+    small = (Bias((one, one), 1.0), Bias((other, one), 1.0))  # whichever ends a round, a sequence goes on behind it
+    return Processors(bias=(Bias((one,), 100.0), *small, Bias((one, one, other), 100.0)))
 
 
 def _forced_after(stage: Stage, prompt: Tokens) -> Processors:

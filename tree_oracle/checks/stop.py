@@ -161,6 +161,7 @@ def holds_its_minimum(view: View) -> Iterator[Finding]:
     applied to the last row of a round only, it is counted with the prompt, it is not known at all.
     """
     text, limits = emitted(view), limits_of(view)
+    _need_minimum(limits)
     if not text:
         raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
     early = [place for place in end_tokens(text, limits) if place < limits.min_new]
@@ -180,4 +181,10 @@ def minimum_ends_when_it_is_reached(view: View) -> Iterator[Finding]:
     Woken by an end token that is due as soon as the minimum is reached, in the round in which it is reached. Real causes: the
     minimum is counted in rounds, or once per round, so that accepted tokens of the same round do not count.
     """
+    _need_minimum(limits_of(view))
     yield from equals_plain_greedy_decoding(view)
+
+
+def _need_minimum(limits: Limits) -> None:
+    if not limits.min_new:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "no minimum is asked for")

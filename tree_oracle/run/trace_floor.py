@@ -109,6 +109,7 @@ class _Floored:
         self._inner, self._floor, self.grade = inner, floor, grade
         self.exact, self.vocab_size = inner.exact, inner.vocab_size
         self.rows, self.greedy, self.cache, self.cache_room = inner.rows, inner.greedy, inner.cache, inner.cache_room
+        self.reaches = inner.reaches
 
     def noise(self) -> Noise:
         return self._floor

@@ -67,6 +67,10 @@ class RecordedTruth:
         """Raises ``NotRecorded``: a record is not run."""
         raise NotRecorded("the cache of a cold run needs the target; name it with --target")
 
+    def reaches(self) -> tuple[int | None, ...]:
+        """Raises ``NotRecorded``: a record says nothing of layers."""
+        raise NotRecorded("the windows of the layers need the target; name it with --target")
+
     def noise(self) -> Noise:
         """The floor, as far as control rounds tell it."""
         return self.floor or Noise()
