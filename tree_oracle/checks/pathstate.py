@@ -59,6 +59,8 @@ def emits_what_processed_rows_choose(view: View) -> Iterator[Finding]:
 
     What makes a decoder without trees right here is one state per request; with trees it is one per node.
     """
+    if view.case.processors is None:
+        raise NothingToJudge(Status.NOT_APPLICABLE, "no processors are asked for")
     yield from equals_plain_greedy_decoding(view)
 
 
