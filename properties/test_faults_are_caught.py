@@ -17,7 +17,7 @@ from tree_oracle.run.proof import seeing
 
 CATCH_WITHIN = 50
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
-SHARE = 80
+SHARE = 120
 
 
 def of_check(found: Ground, check: str) -> list[Case]:
