@@ -117,6 +117,8 @@ def test_limits_become_one_number_or_are_refused() -> None:
     assert room_of(Limits(3, max_length=1), [1, 2]) == 0
     with pytest.raises(Unsupported, match="no stop sequences"):
         room_of(Limits(3, stop=((1,),)), [1])
+    with pytest.raises(Unsupported, match="no minimum number of tokens"):
+        room_of(Limits(3, (7,), min_new=1), [1])
 
 
 def test_a_law_answers_as_a_model_at_every_prefix() -> None:

@@ -71,3 +71,11 @@ def test_a_prompt_of_one_token_beside_longer_ones_is_refused() -> None:
     with pytest.raises(Unsupported, match="no prompt of one beside longer"):
         adapter.open([[1], [1, 2]], Limits(5))
     assert adapter.open([[1], [2]], Limits(5)) is not None
+
+
+def test_a_minimum_is_refused() -> None:
+    """An end token that the engine emits too early is not held against it: nobody told it of the minimum."""
+    adapter, limits = EconomizeTrees(load_target("exact")), Limits(5, (7,), min_new=2)
+    for run in (adapter.open, adapter.generate):
+        with pytest.raises(Unsupported, match="no minimum number of tokens"):
+            run([[1, 2]], limits)

@@ -36,12 +36,23 @@ def room_of(limits: Limits, prompt: Sequence[int]) -> int:
     """How many tokens the caps allow; what an engine has one bound for.
 
     Raises:
-        Unsupported: stop sequences, which few engines know.
+        Unsupported: stop sequences, which few engines know, or a minimum.
     """
+    refuse_minimum(limits)
     if limits.stop:
         raise Unsupported("this engine has no stop sequences of tokens")
     room = limits.max_new_tokens
     return room if limits.max_length is None else max(min(room, limits.max_length - len(prompt)), 0)
+
+
+def refuse_minimum(limits: Limits) -> None:
+    """Return if no end token is ruled out; to emit one all the same would be held against the engine.
+
+    Raises:
+        Unsupported: a minimum is asked for.
+    """
+    if limits.min_new:
+        raise Unsupported("this adapter hands no minimum number of tokens to its engine")
 
 
 class LawModel:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tree_oracle.adapters.chains import chain_tokens
+from tree_oracle.adapters.chains import chain_tokens, refuse_minimum
 from tree_oracle.adapters.engines import load_engine
 from tree_oracle.record import EndReason, Limits, Unsupported
 from tree_oracle.tree import CandidateTree
@@ -190,7 +190,12 @@ def stop_of(limits: Limits, prompt: int) -> Any:
 
 
 def most_new(limits: Limits, prompt: int, context: int) -> int:
-    """The number of new tokens that it is allowed, which its cache is sized by."""
+    """The number of new tokens that it is allowed, which its cache is sized by.
+
+    Raises:
+        Unsupported: a minimum is asked for.
+    """
+    refuse_minimum(limits)
     length = context if limits.max_length is None else min(context, limits.max_length)
     return max(min(limits.max_new_tokens, length - prompt), 0)
 
