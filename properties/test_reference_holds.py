@@ -13,6 +13,7 @@ from tree_oracle.checks import CHECKS, choose
 from tree_oracle.decoder import Parts, ReferenceDecoder
 from tree_oracle.faults import FAULTS
 from tree_oracle.faults.laws import LAW_FAULTS
+from tree_oracle.faults.works import newest_row_again
 from tree_oracle.record import Limits, Report, Round, Status
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import Target
@@ -101,6 +102,14 @@ def test_right_text_alone_is_no_witness() -> None:
     assert all(
         r.status is Status.PASSED or r.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE) for r in report.results
     )
+
+
+def test_a_pass_that_writes_the_cache_is_not_taken_for_a_walk_that_stopped() -> None:
+    """A right decoder that computes the newest cached row by a pass of its own fails nothing that the tap can see."""
+    report = few(
+        ground(), lambda target: tokens_only(target, Parts(hold=newest_row_again)), 3, "HISTORY-01", "GREEDY-02"
+    )
+    assert statuses(report) == {"HISTORY-01": Status.PASSED, "GREEDY-02": Status.NOT_OBSERVABLE}, sentences(report)
 
 
 def test_right_text_alone_decides_nothing() -> None:

@@ -19,6 +19,9 @@ after the other, and rows that do not go on from a request's text belong to othe
 A call that repeats the one before it, over the same cached rows, is the same call again, and a call with the same nodes over as
 many rows of a copied cache is one too. Both are counted and read once.
 
+Where a walk could have gone on and one token is run next, that is plain decoding after a walk that stopped, or a pass that only
+writes the cache row of an accepted node: nothing tells them apart, and the record does not say what was accepted.
+
 Every emitted token has to be accounted for in this way. A call that nobody saw leaves a hole, which is not bridged. A decoder
 that keeps no cache, or that builds a new one every round while its drafter runs the target too, is not followed.
 """
@@ -123,6 +126,8 @@ def _follow(
             further, left = rounds, made
             if reached > committed:
                 seen = view.round(text, committed, reached)
+                if len(view.tokens) > 1 and reached < most and len(stream[following].tokens) == 1:
+                    seen = replace(seen, accepted=None, bonus=None)
                 further, left = [*rounds, replace(seen, calls=made if stream[at].lanes == 1 else None)], ()
             if reached == len(text):
                 found.append(further)  # a later call emits nothing
