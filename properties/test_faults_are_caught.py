@@ -50,7 +50,9 @@ def test_a_harmless_twin_passes_every_check(number: int) -> None:
     found = ground(fault.target)
     cases = [*listed(found, SHARE, number % SHARE), *of_check(found, fault.check)]
     report = run_battery(found.subject(fault.harmless), seeing(fault), QUICK, cases=cases, stock=found.stock)
-    assert set(statuses(report).values()) <= {Status.PASSED, Status.NOT_APPLICABLE}, sentences(report)
+    # A share may hold batches alone, which do not show everything.
+    unseen = {Status.NOT_APPLICABLE, Status.NOT_OBSERVABLE}
+    assert set(statuses(report).values()) <= {Status.PASSED, *unseen}, sentences(report)
     assert statuses(report)[fault.check] is Status.PASSED
     assert report.exit_code == 0
 
