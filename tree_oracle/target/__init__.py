@@ -1,6 +1,7 @@
 """Targets and their sequential truth: loading, devices and dtypes, the exact model, and runs that never see a tree."""
 
 import tree_oracle.target._torch  # noqa: F401  first: a torch that cannot be imported becomes one clear error
+from tree_oracle.target.compat import SLOTS_ARE_TOLD as SLOTS_ARE_TOLD
 from tree_oracle.target.compat import forward_with_cache as forward_with_cache
 from tree_oracle.target.compat import layer_tensors as layer_tensors
 from tree_oracle.target.compat import new_cache as new_cache

@@ -22,7 +22,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from tree_oracle.record import Unsupported
 
 _OUTPUT_NAME = "cache" if "cache" in {field.name for field in fields(CausalLMOutputWithPast)} else "past_key_values"
-_SLOTS_ARE_TOLD = "cache_kwargs" in signature(DynamicLayer.update).parameters
+SLOTS_ARE_TOLD = "cache_kwargs" in signature(DynamicLayer.update).parameters
 
 
 def new_cache(config: Any = None) -> DynamicCache:
@@ -74,7 +74,7 @@ def update_layer(
     cache: Any, keys: Float[Tensor, "b h t w"], values: Float[Tensor, "b h t w"], layer: int, past: int
 ) -> tuple[Float[Tensor, "b h n w"], Float[Tensor, "b h n w"]]:
     """Append to one layer and return all rows that attention must look at; ``past`` slots are filled already."""
-    if not _SLOTS_ARE_TOLD:
+    if not SLOTS_ARE_TOLD:
         return cache.update(keys, values, layer)  # type: ignore[no-any-return]
     slots = torch.arange(past, past + keys.shape[2], device=keys.device)
     return cache.update(keys, values, layer, {"cache_position": slots})  # type: ignore[no-any-return]
@@ -87,7 +87,7 @@ def output_with_cache(logits: Float[Tensor, "b t vocab"], cache: Any) -> CausalL
 
 def told_past(slots: Int[Tensor, " t"] | None) -> int | None:
     """The first slot to write, where this release has its callers name it; newer releases ignore the argument."""
-    return int(slots[0]) if _SLOTS_ARE_TOLD and slots is not None else None
+    return int(slots[0]) if SLOTS_ARE_TOLD and slots is not None else None
 
 
 @lru_cache(maxsize=64)

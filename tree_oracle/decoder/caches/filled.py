@@ -24,7 +24,7 @@ from tree_oracle.decoder.caches.layers import FP8_LAYER
 from tree_oracle.decoder.caches.ring import RingLayer
 from tree_oracle.decoder.commit import keep_path
 from tree_oracle.record import Unsupported
-from tree_oracle.target import forward_with_cache, new_cache
+from tree_oracle.target import SLOTS_ARE_TOLD, forward_with_cache, new_cache
 
 _BLOCKWISE = {"quanto": "optimum.quanto", "hqq": "hqq"}  # transformers' other backends, and the package of each
 
@@ -105,6 +105,8 @@ def quantised_cache(backend: str = "fp8") -> Prefill:
 
 
 def _run(model: Any, tokens: Sequence[int], cache: Any) -> Any:
+    if SLOTS_ARE_TOLD:
+        raise Unsupported("sessions over these caches need a release of transformers whose caches count their own rows")
     if len(tokens):
         forward_with_cache(model, torch.tensor([list(tokens)], device=model.device), cache=cache)
         keep_path(cache, 0, np.arange(len(tokens)))  # a window is cut to its size
