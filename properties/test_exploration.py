@@ -258,7 +258,10 @@ class _Raising:
         raise ValueError("planted")
 
 
-@pytest.mark.parametrize(("fault", "check"), [("keep-first-rows", "COMMIT-01"), ("bonus-by-count", "GATHER-03")])
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [("keep-first-rows", "COMMIT-01"), ("bonus-by-count", "GATHER-03"), ("rows-left-in-sorted-order", "BATCH-01")],
+)
 def test_a_kept_case_is_seen_again(tmp_path: Path, fault: str, check: str) -> None:
     """The file of a failure, found by path, name or id, fails in the same words, and passes with a right decoder."""
     report = ground().report(FAULTS[fault].decoder, check, budget=Budget(cases=0, shrink_runs=10, diagnose=False))

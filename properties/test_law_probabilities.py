@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,15 @@ def test_a_model_is_named_with_the_context() -> None:
     )
     models.target(())
     with pytest.raises(InvalidLaw, match=re.escape("the target law after (0,) sums to 1/2; expected 1 exactly")):
+        models.target((0,))
+
+
+@pytest.mark.parametrize("wrong", [(True, False), ([1], [0])], ids=["bools", "lists"])
+def test_no_law_passes_for_one_that_was_known_before(wrong: Any) -> None:
+    """What equals a law that was met, or cannot be looked up at all, is refused after every context."""
+    models = Models.of(lambda context: wrong if context else (1, 0), lambda _: (1, 0))
+    models.target(())
+    with pytest.raises(InvalidLaw, match=re.escape("the target law after (0,) gives token 0")):
         models.target((0,))
 
 

@@ -21,6 +21,7 @@ from tree_oracle.record import (
     Finding,
     Processors,
     Report,
+    RequestData,
     UsageError,
     read_case,
     write_file,
@@ -98,23 +99,30 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
             raise UsageError(
                 f"the file holds no case of {check.id}: trees, rows, limits or processors are missing or too many"
             )
-    trees = [CandidateTree.from_data(tree) for tree in case.trees]
-    tokens = [*case.prefix, *(token for tree in case.trees for token in tree.tokens)]
-    outside = [token for token in tokens if not 0 <= token < target.vocab_size]
-    if outside or not case.prefix:
-        seen = f"token {outside[0]}" if outside else "no prefix"
-        raise UsageError(f"the case has {seen}; target {target.spec!r} needs tokens from 0 to {target.vocab_size - 1}")
-    new = case.limits.max_new_tokens if case.limits is not None and not trees else 0
-    if new < 0 or len(tokens) + new > target.context_length:
-        raise UsageError(
-            f"the case has {len(tokens)} tokens and asks for {new}; the context of the target is {target.context_length}"
-        )
+    for request in case.batch or (RequestData(prompt=case.prefix, trees=case.trees),):
+        _refuse_request(request, case, target)
     if case.processors is not None:
         _refuse_processors(case.processors, len(case.prefix), target.vocab_size)
     if case.draft is not None and case.prefix[-1] >= case.draft.vocab_size:
         raise UsageError(f"the case has root {case.prefix[-1]}; its draft speaks of {case.draft.vocab_size} tokens")
     if case.rows is not None:
-        _refuse_rows(case.rows, (len(trees[0]), target.vocab_size))
+        _refuse_rows(case.rows, (max(len(tree.tokens) for tree in case.trees), target.vocab_size))
+
+
+def _refuse_request(request: RequestData, case: Case, target: Target) -> None:
+    """A request that resumes has no prompt of its own: it goes on with the text of an earlier one."""
+    for tree in request.trees:
+        CandidateTree.from_data(tree)
+    tokens = [*request.prompt, *(token for tree in request.trees for token in tree.tokens)]
+    outside = [token for token in tokens if not 0 <= token < target.vocab_size]
+    if outside or not (request.prompt or request.resumes is not None):
+        seen = f"token {outside[0]}" if outside else "no prefix"
+        raise UsageError(f"the case has {seen}; target {target.spec!r} needs tokens from 0 to {target.vocab_size - 1}")
+    new = case.limits.max_new_tokens if case.limits is not None and not request.trees else 0
+    if new < 0 or len(tokens) + new > target.context_length:
+        raise UsageError(
+            f"the case has {len(tokens)} tokens and asks for {new}; the context of the target is {target.context_length}"
+        )
 
 
 def _refuse_processors(processors: Processors, prompt: int, vocab_size: int) -> None:

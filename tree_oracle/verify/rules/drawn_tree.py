@@ -32,7 +32,7 @@ class Laws:
     def __init__(self, source: Source, name: str) -> None:
         self._source, self._name = source, name
         self._known: dict[Context, Law] = {}
-        self._by_value: dict[tuple[Number, ...], Law] = {}
+        self._by_value: dict[tuple[tuple[Number, ...], tuple[type, ...]], Law] = {}
 
     def __call__(self, context: Context) -> Law:
         """The law of the token after ``context``.
@@ -41,11 +41,21 @@ class Laws:
             InvalidLaw: the source gave no law; the message names the model and the context.
         """
         if context not in self._known:
-            values = tuple(self._source(context))
-            if values not in self._by_value:
-                self._by_value[values] = Law(values, f"the {self._name} law after {context}")
-            self._known[context] = self._by_value[values]
+            self._known[context] = self._shared(tuple(self._source(context)), context)
         return self._known[context]
+
+    def _shared(self, values: tuple[Number, ...], context: Context) -> Law:
+        """The law of these values, checked the first time; equal values of another type (1, 1.0, True) are others."""
+        try:
+            key = (values, tuple(map(type, values)))
+            if key not in self._by_value:
+                self._by_value[key] = Law(values, self._row(context))
+            return self._by_value[key]
+        except TypeError:  # something that has no hash is no number, and is refused as such
+            return Law(values, self._row(context))
+
+    def _row(self, context: Context) -> str:
+        return f"the {self._name} law after {context}"
 
 
 @dataclass(frozen=True, slots=True)
