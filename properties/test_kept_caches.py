@@ -16,9 +16,10 @@ from test_tap_recovers import SHOWN, judged
 from transformers import DynamicCache
 
 from tree_oracle.decoder import HalfRightDraft, Parts, ReferenceDecoder, recover, tap
-from tree_oracle.decoder.caches.filled import Prefill, ring_cache, static_cache, window_cache
+from tree_oracle.decoder.caches.filled import ring_cache, static_cache, window_cache
 from tree_oracle.decoder.caches.layers import held_in, refuse_layer
 from tree_oracle.decoder.caches.ring import RingLayer
+from tree_oracle.decoder.parts import Prefill
 from tree_oracle.decoder.session import Request
 from tree_oracle.record import Array, LayerRows, Limits, Status, Unsupported, UsageError
 from tree_oracle.target import SLOTS_ARE_TOLD, SequentialTruth, load_target

@@ -41,7 +41,7 @@ def received_tree(tree: CandidateTree, rank: int) -> CandidateTree:
 
 
 def received_decision(walk: Walker, tree: CandidateTree, rows: Rows, decision: Decision) -> Decision:
-    """The decision of rank 0, whatever one's own ``rows`` say."""
+    """The decision of rank 0; what ``own_rows`` of its ``rows`` would say is not asked."""
     return decision
 
 
@@ -83,7 +83,7 @@ class Rank:
     ) -> Peer:
         """Its record of a round that rank 0 has done."""
         prefix, own = tuple(self.committed), self.parts.draft(tree, self.rank)
-        found = self.parts.decide(walk, own, own_rows(rows), decision)
+        found = self.parts.decide(walk, own, rows, decision)
         told = (*(int(own.tokens[v]) for v in found.accepted), found.bonus)[: len(emitted)]
         self.committed += told
         return Peer(

@@ -105,14 +105,14 @@ class Request:
         layout = parts.lay_out(tree, len(prefix))
         rows = parts.target_pass(self._target.model, self._cache, tree, layout)
         processed = self.text.processed(tree, rows)
-        decision = parts.walk(tree, rows if processed is None else processed)
+        judged = rows if processed is None else processed
+        decision = parts.walk(tree, judged)
         emitted = self.text.commit(tree, decision)
         kept = parts.keep(tree, decision, len(emitted))
         parts.commit(self._cache, len(prefix) - 1, kept)
         scores = parts.score(tree, rows)
         found = round_of(prefix, tree, layout, rows, processed, decision, emitted, kept, scores, self.ended)
-        own = rows if processed is None else processed
-        done = (tree, own, decision, emitted, self.ended, parts.walk, parts.keep)
+        done = (tree, judged, decision, emitted, self.ended, parts.walk, parts.keep)
         return replace(found, work=parts.work(tree), peers=tuple(rank.follow(*done) for rank in self._ranks))
 
     def cache(self) -> tuple[LayerRows, ...]:

@@ -145,9 +145,9 @@ class _Recorder:
 
     def _begin(self, model: nn.Module, args: tuple[Any, ...], kwargs: Kwargs) -> None:
         ids = given(model, args, kwargs, "input_ids")
-        cache = _cache_among((*args, *kwargs.values()))
+        cache = cache_among((*args, *kwargs.values()))
         cache = cache if cache is not None else _plain_cache(given(model, args, kwargs, "past_key_values"))
-        past = _rows_held(cache)
+        past = rows_held(cache)
         texts = [tuple(row) for row in ids.tolist()] if isinstance(ids, Tensor) and ids.dim() == 2 else [()]
         keeps_last, number = not isinstance(given(model, args, kwargs, "logits_to_keep"), Tensor), self._number(cache)
         lanes = [
@@ -238,7 +238,7 @@ class _Recorder:
 
     def _close(self, under_way: _Open, output: Any) -> None:
         parts = tuple(output.values()) if isinstance(output, Mapping) else tuple(output)
-        number = self._number(_cache_among(parts))
+        number = self._number(cache_among(parts))
         for call in under_way.lanes:
             call.cache = number if call.cache is None else call.cache
             call.number = self._calls
@@ -256,7 +256,7 @@ class _Recorder:
         return known
 
 
-def _cache_among(parts: tuple[Any, ...]) -> Cache | None:
+def cache_among(parts: tuple[Any, ...]) -> Cache | None:
     """The cache, whatever this release calls it."""
     return next((part for part in parts if isinstance(part, Cache)), None)
 
@@ -267,7 +267,8 @@ def _plain_cache(value: Any) -> Any:
     return value if pairs and len(value[0]) and hasattr(value[0][0], "shape") else None
 
 
-def _rows_held(cache: Any) -> int:
+def rows_held(cache: Any) -> int:
+    """How many rows a cache holds, or a list of keys and values per layer; none where there is none."""
     if cache is None:
         return 0
     return int(cache.get_seq_length()) if isinstance(cache, Cache) else int(cache[0][0].shape[-2])

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import Cache
 
+from tree_oracle.decoder.tap_calls import cache_among, rows_held
 from tree_oracle.decoder.tap_mask import given
 from tree_oracle.record import Call
 
@@ -41,6 +41,5 @@ def counted(model: Any) -> Iterator[list[Call]]:
 
 def _call(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     ids = given(module, args, kwargs, "input_ids")
-    cache = next((part for part in (*args, *kwargs.values()) if isinstance(part, Cache)), None)
     single = isinstance(ids, Tensor) and ids.dim() == 2 and len(ids) == 1
-    return Call(tuple(ids[0].tolist()) if single else (), 0 if cache is None else int(cache.get_seq_length()))
+    return Call(tuple(ids[0].tolist()) if single else (), rows_held(cache_among((*args, *kwargs.values()))))

@@ -13,6 +13,8 @@ their number. Padding that sees a request's tokens is taken for leaves of its tr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Bool, Int
 
@@ -32,24 +34,18 @@ def as_alone(call: TargetCall) -> TargetCall:
     cached = _own_columns(told, told.mask[own, : call.past], call.positions[own.start])
     columns = np.concatenate([cached, call.past + np.arange(count)[own]])
     rows = call.rows
-    if (
-        rows is not None and len(rows) < count
-    ):  # those of the last inputs, which are other ones in every row of the batch
+    if rows is not None and len(rows) < count:
+        # Those of the last inputs, which are other ones in every row of the batch.
         rows = rows[: len(rows) - (count - own.stop)] if call.keeps_last else None
     elif rows is not None:
         rows = rows[own]
-    return TargetCall(
+    return replace(
+        call,
         tokens=call.tokens[own],
         past=len(cached),
-        cache=call.cache,
-        handed=call.handed,
-        keeps_last=call.keeps_last,
         positions=call.positions[own],
-        sights=[Sight(sight.kind, sight.size, sight.mask[own][:, columns], sight.stale) for sight in sights],
+        sights=[replace(sight, mask=sight.mask[own][:, columns]) for sight in sights],
         rows=rows,
-        lane=call.lane,
-        lanes=call.lanes,
-        number=call.number,
     )
 
 

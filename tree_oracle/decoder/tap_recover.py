@@ -28,7 +28,7 @@ that keeps no cache, or that builds a new one every round while its drafter runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -38,8 +38,6 @@ from tree_oracle.decoder.tap_lanes import as_alone
 from tree_oracle.decoder.tap_sights import hides_within, telling
 from tree_oracle.decoder.tap_view import Text, repeats, view_of
 from tree_oracle.record import Call, Round
-
-Stream = Callable[[], list[TargetCall]]  # raises Unexplained
 
 _MOST_READINGS = 64
 
@@ -56,31 +54,44 @@ def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int], *, row: int 
         raise Unexplained("the target's model was not called")
     text, readings, refusals = (*prompt, *output), list[list[Round]](), list[Unexplained]()
     every = [as_alone(call) for call in tap.calls]
-    for starts in _streams(every, text, len(prompt), row):
-        for start in starts:
+    batched = any(call.lanes > 1 for call in every)
+    for streams in _of_rows(every, text, len(prompt), row) if batched else _of_caches(every):
+        for stream in streams:
             try:
-                readings += _follow(start(), text, len(prompt), row, every)
+                begun = stream if batched else _after_prefill(_without_repeats(stream), text, len(prompt))
+                readings += _follow(begun, text, len(prompt), row, every)
             except Unexplained as refusal:
                 refusals.append(refusal)
         if readings:
-            return _only(readings if any(call.lanes > 1 for call in tap.calls) else _most_drafted(readings))
+            return _only(readings if batched else _most_drafted(readings))
     raise max(refusals, key=lambda refusal: refusal.accounted)
 
 
-def _streams(calls: list[TargetCall], text: Text, start: int, row: int | None) -> Iterator[list[Stream]]:
-    """The calls that may be those of one request, the likelier ones first."""
+def _over_caches(calls: list[TargetCall]) -> list[TargetCall]:
+    """The calls over caches that were handed in; a decoder may build its cache anew every round."""
     handed = {call.cache for call in calls if call.handed and call.cache is not None}
-    together = [call for call in calls if call.cache in handed]  # a decoder may build its cache anew every round
-    if any(call.lanes > 1 for call in calls):
-        fitting = [at for at, call in enumerate(together) if repeats(call, start, text) and _in_row(call, row)]
-        first = [at for at in fitting if together[at].number == together[fitting[0]].number]
-        if not first:
-            raise Unexplained("no row of a target call over a cache goes on from the prompt")
-        yield [lambda at=at: together[at:] for at in first]  # type: ignore[misc]
-        return
-    apart = [[call for call in calls if call.cache == number] for number in sorted(handed)]
-    for streams in (apart, [together]):
-        yield [lambda stream=stream: _after_prefill(_without_repeats(stream), text, start) for stream in streams]  # type: ignore[misc]
+    return [call for call in calls if call.cache in handed]
+
+
+def _of_caches(calls: list[TargetCall]) -> list[list[list[TargetCall]]]:
+    """The calls that may be those of one request alone: those over one cache, or, less likely, over all of them."""
+    together = _over_caches(calls)
+    numbers = sorted({call.cache for call in together if call.cache is not None})
+    return [[[call for call in together if call.cache == number] for number in numbers], [together]]
+
+
+def _of_rows(calls: list[TargetCall], text: Text, start: int, row: int | None) -> list[list[list[TargetCall]]]:
+    """In a batch: all calls from each row of the first one in which a row goes on from the prompt.
+
+    Raises:
+        Unexplained: there is no such row.
+    """
+    together = _over_caches(calls)
+    fitting = [at for at, call in enumerate(together) if repeats(call, start, text) and _in_row(call, row)]
+    if not fitting:
+        raise Unexplained("no row of a target call over a cache goes on from the prompt")
+    first = together[fitting[0]].number
+    return [[together[at:] for at in fitting if together[at].number == first]]
 
 
 def _in_row(call: TargetCall, row: int | None) -> bool:
@@ -125,10 +136,9 @@ def _follow(
         for following, reached in ways or ([(at, len(text))] if most == len(text) else []):
             further, left = rounds, made
             if reached > committed:
-                seen = view.round(text, committed, reached)
-                if len(view.tokens) > 1 and reached < most and len(stream[following].tokens) == 1:
-                    seen = replace(seen, accepted=None, bonus=None)
-                further, left = [*rounds, replace(seen, calls=made if stream[at].lanes == 1 else None)], ()
+                stopped = len(view.tokens) > 1 and reached < most and len(stream[following].tokens) == 1
+                seen = replace(view.round(text, committed, reached), calls=made if stream[at].lanes == 1 else None)
+                further, left = [*rounds, replace(seen, accepted=None, bonus=None) if stopped else seen], ()
             if reached == len(text):
                 found.append(further)  # a later call emits nothing
                 if row is not None:

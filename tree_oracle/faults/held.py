@@ -12,17 +12,13 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.cache_utils import DynamicSlidingWindowLayer, StaticLayer
 
-from tree_oracle.decoder.caches.filled import Prefill, rings
-from tree_oracle.decoder.caches.layers import gather, keep_in, newest
+from tree_oracle.decoder.caches.filled import rings
+from tree_oracle.decoder.caches.layers import KeepIn, Kept, gather, keep_in, newest
 from tree_oracle.decoder.caches.ring import RingLayer
-from tree_oracle.decoder.parts import Rows
+from tree_oracle.decoder.parts import Commit, Prefill, Rows
 from tree_oracle.masked import additive_mask
 from tree_oracle.target import forward_with_cache
 from tree_oracle.tree import CandidateTree, Layout
-
-Kept = Int[np.ndarray, " kept"]
-Commit = Callable[[Any, int, Kept], None]
-KeepIn = Callable[[Any, int, Kept], None]
 
 _SLOTS_TO_SPARE = 64  # more than a tree of the listed cases has nodes
 

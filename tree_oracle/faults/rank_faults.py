@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_oracle.decoder import Parts
 from tree_oracle.decoder.parts import Decision, Walker
-from tree_oracle.decoder.ranks import RankParts, Rows
+from tree_oracle.decoder.ranks import RankParts, Rows, own_rows
 from tree_oracle.faults.fault import Fault
 from tree_oracle.tree import CandidateTree
 
@@ -26,12 +26,12 @@ def redrawn_and_received(tree: CandidateTree, rank: int) -> CandidateTree:
 
 def own_decision(walk: Walker, tree: CandidateTree, rows: Rows, decision: Decision) -> Decision:
     """Fault: the rank decides by its own rows."""
-    return walk(tree, rows)
+    return walk(tree, own_rows(rows))
 
 
 def own_and_received_decision(walk: Walker, tree: CandidateTree, rows: Rows, decision: Decision) -> Decision:
     """Twin: the rank decides by its own rows, and takes the decision of rank 0 all the same."""
-    walk(tree, rows)
+    own_decision(walk, tree, rows, decision)
     return decision
 
 

@@ -23,12 +23,11 @@ from tree_oracle.decoder.batch_state import POISON
 from tree_oracle.decoder.caches.layers import FP8_LAYER
 from tree_oracle.decoder.caches.ring import RingLayer
 from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.parts import Prefill
 from tree_oracle.record import Unsupported
 from tree_oracle.target import SLOTS_ARE_TOLD, forward_with_cache, new_cache
 
 _BLOCKWISE = {"quanto": "optimum.quanto", "hqq": "hqq"}  # transformers' other backends, and the package of each
-
-Prefill = Callable[[Any, Sequence[int]], Any]
 
 
 def static_cache(slots: int) -> Prefill:
