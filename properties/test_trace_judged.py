@@ -17,7 +17,7 @@ from tree_oracle.checks import choose
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import find_fault
 from tree_oracle.record import Continuation, Grade, LayerRows, Limits, Noise, Report, Round, Status, UsageError
-from tree_oracle.run.trace_cases import TEXTS, reads_rounds
+from tree_oracle.run.trace_cases import reads_rounds, reads_texts
 from tree_oracle.run.trace_floor import Controls, controls_of, with_floor
 from tree_oracle.run.trace_judge import judge_trace
 from tree_oracle.trace import Recorder, Requests, TraceReader
@@ -46,7 +46,9 @@ def record(
     """A trace of these rounds, some of their fields left out."""
     greedy = options.pop("greedy", True)
     given: dict[str, Any] = (
-        {} if limits is None else {"max_new_tokens": limits.max_new_tokens, "eos_ids": limits.eos_ids}
+        {}
+        if limits is None
+        else {"max_new_tokens": limits.max_new_tokens, "eos_ids": limits.eos_ids, "min_new": limits.min_new}
     )
     with Recorder(path, **options) as trace:
         for prompt, rounds in zip(PROMPTS, texts, strict=False):
@@ -215,8 +217,22 @@ def test_control_rows_are_a_truth_of_the_same_engine(tmp_path: Path) -> None:
 def test_reads_rounds_of_one_request_only() -> None:
     """The checks that a trace can be judged by are those over whole rounds of one request; all texts' checks are among them."""
     found = {check.id for check in CHECKS if reads_rounds(check)}
-    assert found >= set(TEXTS)
+    texts = {check.id for check in CHECKS if reads_rounds(check) and reads_texts(check)}
+    assert found >= texts >= {"SEQUENCE-01", *(f"STOP-0{i}" for i in range(1, 7))}
     assert not {name for name in found if name.split("-")[0] in ("CONSTRUCT", "MOVE", "LAW", "BATCH", "SESSION")}
+
+
+def test_a_minimum_that_was_recorded_is_judged(tmp_path: Path) -> None:
+    """A text with a minimum holds it or fails where it does not, and a text that is drawn by chance is not held to its greedy law."""
+    limits = Limits(12, (rounds_of()[0][0].emitted[0],), min_new=3)
+    asked = [check for check in CHECKS if check.id in ("STOP-05", "STOP-06")]
+    for name, rounds, due in (("right", rounds_of(limits=limits), PASSED), ("wrong", rounds_of(), FAILED)):
+        path = record(tmp_path / f"{name}.jsonl", rounds[:1], limits=limits)
+        report = judge_trace(path, asked, truth=ground().truth, target="exact")
+        assert statuses(report) == {"STOP-05": due, "STOP-06": due}
+    path = record(tmp_path / "sampled.jsonl", rounds_of()[:1], limits=limits, greedy=False)
+    report = judge_trace(path, asked, truth=ground().truth, target="exact")
+    assert statuses(report) == {"STOP-05": FAILED, "STOP-06": HIDDEN}
 
 
 def test_a_foreign_prompt_is_a_usage_error(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What a recorded request gives each check to judge: the same cases that a driven decoder gives, answered from the trace.
 
-    texts     the whole text with its limits: SEQUENCE, STOP
+    texts     the whole text with its limits: every check that needs nothing but tokens, such as SEQUENCE and STOP
     pairs     a round and the one before it: COMMIT-03
     rounds    one round that verified a draft: every other check that reads rounds
 
@@ -20,9 +20,8 @@ from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Array, Case, Grade, Limits, Round, Truth
 from tree_oracle.trace import Recorded, RecordedTruth, Replay, Request, completed
 
-TEXTS = ("SEQUENCE-01", "STOP-01", "STOP-02", "STOP-03", "STOP-04")
 PAIRS = ("COMMIT-03",)
-GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02")
+GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02", "STOP-06")
 TRUTH_OF_THE_TARGET = ("HISTORY-01", "COMMIT-01", "COMMIT-03")
 
 ANY_TOKEN = 2**31  # tokens lie below this where nothing tells how many there are
@@ -44,6 +43,11 @@ class Recounted:
 def reads_rounds(check: Check) -> bool:
     """Whether the check judges rounds that a decoder ran by itself, of one request."""
     return any(s.seam in _ROUNDS and not (s.scene.batched or s.scene.chancy) for s in check.sources)
+
+
+def reads_texts(check: Check) -> bool:
+    """Whether its law is about whole texts: then it needs nothing of their rounds but the tokens."""
+    return check.needs == ("prefix",)
 
 
 def needs_greedy(check: Check) -> bool:

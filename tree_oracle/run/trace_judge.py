@@ -38,7 +38,6 @@ from tree_oracle.run.tally import bare_result
 from tree_oracle.run.trace_cases import (
     ANY_TOKEN,
     PAIRS,
-    TEXTS,
     TRUTH_OF_THE_TARGET,
     Cases,
     Reader,
@@ -47,6 +46,7 @@ from tree_oracle.run.trace_cases import (
     ended,
     needs_greedy,
     reads_rounds,
+    reads_texts,
 )
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
 from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Requests, TraceReader
@@ -199,16 +199,18 @@ class _Judging:
             return "tokens are drawn by chance"
         if check.family == "STOP":
             return _no_end(check, request)
+        if check.family == "PATHSTATE":
+            return "a trace says nothing of processors"
         if self._truth is None and check.id in TRUTH_OF_THE_TARGET:
             return "needs the target: name it with --target"
-        if check.id not in TEXTS and not any(map(drafted, request.rounds)):
+        if not reads_texts(check) and not any(map(drafted, request.rounds)):
             return "no round shows the tree that it verified"
         return ""
 
     def _cases(self, check: Check, reader: Reader) -> Cases:
         if check.id == "SEQUENCE-01" and self._truth is None:
             return reader.chosen
-        if check.id in TEXTS:
+        if reads_texts(check):
             return reader.texts
         return reader.pairs if check.id in PAIRS else reader.rounds
 
@@ -247,9 +249,15 @@ def _no_end(check: Check, request: Request) -> str:
         return "the trace does not show where the text must end"
     if not ended(request):
         return "the text has no end yet"
-    if check.id == "STOP-01" and not request.limits.eos_ids:
-        return "no token ends a text"
-    return "no stop sequence ends a text" if check.id == "STOP-04" and not request.limits.stop else ""
+    for name, given, nothing in (
+        ("STOP-01", request.limits.eos_ids, "no token ends a text"),
+        ("STOP-04", request.limits.stop, "no stop sequence ends a text"),
+        ("STOP-05", request.limits.min_new, "no minimum is asked for"),
+        ("STOP-06", request.limits.min_new, "no minimum is asked for"),
+    ):
+        if check.id == name and not given:
+            return nothing
+    return ""
 
 
 def _is_chain(round_: Round) -> bool:

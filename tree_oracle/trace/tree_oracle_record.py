@@ -131,6 +131,7 @@ class Recorder:
         eos_ids: Any = (),
         max_length: int | None = None,
         stop: Sequence[Any] = (),
+        min_new: int = 0,
         greedy: bool = True,
     ) -> int:
         """A new request; its number, for ``round`` and ``done``.
@@ -139,6 +140,7 @@ class Recorder:
             prompt: tokens, the last one included.
             max_new_tokens, eos_ids, max_length, stop: where the text must end. Without ``max_new_tokens`` nothing is known of
                 it, and its end is not judged.
+            min_new: how many tokens had to come before the first end token.
             greedy: False where tokens are drawn by chance, so that greedy laws do not hold.
         """
         limits: dict[str, Any] | None = None
@@ -146,6 +148,8 @@ class Recorder:
             limits = {"max_new_tokens": operator.index(max_new_tokens), "eos_ids": _integers("eos_ids", eos_ids)}
             if max_length is not None:
                 limits["max_length"] = operator.index(max_length)
+            if min_new:
+                limits["min_new"] = operator.index(min_new)
             if stop:
                 limits["stop"] = [_integers("stop", sequence) for sequence in stop]
         with self._lock:
