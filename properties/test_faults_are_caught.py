@@ -11,7 +11,7 @@ from grounds import Ground, ground, listed, sentences, statuses
 from tree_oracle.checks import CHECKS, choose
 from tree_oracle.checks.wide import WIDE
 from tree_oracle.faults import FAULTS, find_fault
-from tree_oracle.record import Case, Status, UsageError
+from tree_oracle.record import Case, Level, Status, UsageError
 from tree_oracle.run import Budget, prove, run_battery
 from tree_oracle.run.proof import seeing
 
@@ -50,9 +50,12 @@ def test_a_harmless_twin_passes_every_check(number: int) -> None:
     found = ground(fault.target)
     cases = [*listed(found, SHARE, number % SHARE), *of_check(found, fault.check)]
     report = run_battery(found.subject(fault.harmless), seeing(fault), QUICK, cases=cases, stock=found.stock)
-    # A share may hold batches alone, which do not show everything.
-    unseen = {Status.NOT_APPLICABLE, Status.NOT_OBSERVABLE}
-    assert set(statuses(report).values()) <= {Status.PASSED, *unseen}, sentences(report)
+    fine = {Status.PASSED, Status.NOT_APPLICABLE}
+    # So few cases may show nothing to a check that should be passed; one that must be passed is never left without any.
+    due = [
+        result for result in report.results if result.level is Level.MUST or result.status is not Status.NOT_OBSERVABLE
+    ]
+    assert {result.status for result in due} <= fine, sentences(report)
     assert statuses(report)[fault.check] is Status.PASSED
     assert report.exit_code == 0
 
