@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from tree_oracle.adapters.chains import room_of
-from tree_oracle.adapters.rotalabs import spoiled
+from tree_oracle.adapters.chains import room_of, spoiled
 from tree_oracle.record import Limits
 from tree_oracle.target import Target
 

@@ -1,7 +1,8 @@
-"""What adapters of chain decoders share: a tree read as a chain, laws read as models, a draft that is right in part."""
+"""What adapters of chain decoders share: a tree read as a chain, laws read as models, drafts that are right in part."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,18 @@ def chain_tokens(tree: CandidateTree) -> list[int]:
     if any(int(parent) != node - 1 for node, parent in enumerate(tree.parents)):
         raise Unsupported("this engine verifies chains; the tree has branches")
     return [int(token) for token in tree.tokens[1:]]
+
+
+def drafted_tokens(tree: CandidateTree) -> list[int]:
+    """The same of a tree that has any: an engine's step verifies one token at least.
+
+    Raises:
+        Unsupported: it has several branches, or a root alone.
+    """
+    tokens = chain_tokens(tree)
+    if not tokens:
+        raise Unsupported("a step of this engine verifies one token at least")
+    return tokens
 
 
 def chain_path(count: int) -> list[int]:
@@ -92,3 +105,16 @@ class HalfRightChain:
         known = self._text[place] if place < len(self._text) else 0
         spoiled = sum(self._text[: place + 1]) % 4 == 1
         return (known + 1) % self._vocab_size if spoiled else known
+
+
+def spoiled(model: Any) -> Any:
+    """A copy whose last row is moved by one token wherever its choice is a multiple of three."""
+    drafter = copy.deepcopy(model)
+
+    def spoil(_: Any, given: Any, output: Any) -> Any:
+        last = output.logits[..., -1, :]
+        output.logits[..., -1, :] = last.roll(int(last.argmax() % 3 == 0), -1)
+        return output
+
+    drafter.register_forward_hook(spoil)
+    return drafter

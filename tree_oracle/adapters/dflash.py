@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from transformers import Qwen3Config
 
-from tree_oracle.adapters.chains import HalfRightChain, chain_path, chain_tokens, room_of
+from tree_oracle.adapters.chains import HalfRightChain, chain_path, drafted_tokens, room_of
 from tree_oracle.adapters.chance import TorchChance, in_order
 from tree_oracle.adapters.engines import load_engine
-from tree_oracle.record import Limits, Unsupported
+from tree_oracle.record import Limits
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify.law import Declaration
@@ -48,9 +48,7 @@ class DFlash:
 
     def accept_sampled(self, tree: CandidateTree, target: Any, draft: Any, coins: Iterator[float]) -> Any:
         """One block; the uniforms of all tests are drawn at once."""
-        tokens = chain_tokens(tree)
-        if not tokens:
-            raise Unsupported("a block of the root alone is not verified by this function")
+        tokens = drafted_tokens(tree)
         laws, drafts = (torch.from_numpy(np.array(rows))[None] for rows in (target, draft))
 
         def decide(uniforms: Sequence[float], draws: Iterator[float]) -> tuple[list[int], int]:

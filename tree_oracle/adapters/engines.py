@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tree_oracle.record import MissingEngine, UsageError
+from tree_oracle.record.names import by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,8 @@ class Engine:
 
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
-    {
-        engine.name: engine
-        for engine in (
+    by_name(
+        (
             Engine("dflash", "dflash", "0.1.0"),
             Engine("economize", "economize", "0.3.2"),
             Engine("flashspec", "flashspec", "0.3.1", ("pydantic",)),
@@ -50,7 +50,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             Engine("sequential-speculative-decoding", "seqspecdecod", "0.1.1"),
             Engine("transformers", "transformers", "5.24.0"),
         )
-    }
+    )
 )
 
 

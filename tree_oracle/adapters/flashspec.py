@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tree_oracle.adapters.chains import chain_path, chain_tokens
+from tree_oracle.adapters.chains import chain_path, drafted_tokens
 from tree_oracle.adapters.chance import TorchChance, in_order
 from tree_oracle.adapters.engines import load_engine
-from tree_oracle.record import Unsupported
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify.law import Declaration
@@ -67,10 +66,7 @@ class FlashSpecLookup(FlashSpec):
 
 
 def _drafted(tree: CandidateTree) -> Tensor:
-    tokens = chain_tokens(tree)
-    if not tokens:
-        raise Unsupported("a step verifies one token at least")
-    return torch.tensor([tokens])
+    return torch.tensor([drafted_tokens(tree)])
 
 
 def _logs(laws: Any) -> Tensor:

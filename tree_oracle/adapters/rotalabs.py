@@ -7,7 +7,6 @@ greedy one. The drafter is a copy of the target whose choices are moved at some 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tree_oracle.adapters.chains import LawModel, NextLaw, chain_path, chain_tokens, room_of
+from tree_oracle.adapters.chains import LawModel, NextLaw, chain_path, drafted_tokens, room_of, spoiled
 from tree_oracle.adapters.chance import TorchChance
 from tree_oracle.adapters.engines import load_engine
 from tree_oracle.record import Limits, Unsupported
@@ -121,7 +120,7 @@ class RotalabsChains(Rotalabs):
 
     def accept(self, tree: CandidateTree, rows: Any) -> tuple[list[int], int]:
         """A chain without sampling."""
-        tokens = _drafted(tree)
+        tokens = torch.tensor(drafted_tokens(tree))
         model = _RowModel(torch.from_numpy(np.array(rows)))
         found, count, _ = self._module.verify_tokens(
             model, torch.tensor([[int(tree.tokens[0])]]), tokens, torch.ones(len(tokens)), None, 1.0, 1.0, False
@@ -130,7 +129,7 @@ class RotalabsChains(Rotalabs):
 
     def accept_sampled(self, tree: CandidateTree, target: Any, draft: Any, coins: Iterator[float]) -> Any:
         """A chain by chance; of the draft it takes the probability of each token alone."""
-        tokens = _drafted(tree)
+        tokens = torch.tensor(drafted_tokens(tree))
         model = _RowModel(torch.from_numpy(np.array(target)).log())
         probs = torch.from_numpy(np.array(draft)[range(len(tokens)), tokens.tolist()])
         with TorchChance(coins):
@@ -165,23 +164,3 @@ class _RowModel:
 
     def __call__(self, *_: Any, **__: Any) -> _RowModel:
         return self
-
-
-def spoiled(model: Any) -> Any:
-    """A copy whose last row is moved by one token wherever its choice is a multiple of three."""
-    drafter = copy.deepcopy(model)
-
-    def spoil(_: Any, given: Any, output: Any) -> Any:
-        last = output.logits[..., -1, :]
-        output.logits[..., -1, :] = last.roll(int(last.argmax() % 3 == 0), -1)
-        return output
-
-    drafter.register_forward_hook(spoil)
-    return drafter
-
-
-def _drafted(tree: CandidateTree) -> Tensor:
-    tokens = chain_tokens(tree)
-    if not tokens:
-        raise Unsupported("it verifies one token at least")
-    return torch.tensor(tokens)

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import torch
 
-from tree_oracle.adapters.chains import LawModel, NextLaw, chain_path, chain_tokens
+from tree_oracle.adapters.chains import LawModel, NextLaw, chain_path, drafted_tokens
 from tree_oracle.adapters.chance import TorchChance
 from tree_oracle.adapters.engines import load_engine
-from tree_oracle.record import Unsupported
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify.law import Declaration
@@ -72,9 +71,7 @@ class StandardSampling(HierarchicalSampling):
 
     def accept_sampled(self, tree: CandidateTree, target: Any, draft: Any, coins: Iterator[float]) -> Any:
         """One step whose drafts are the nodes of a chain."""
-        tokens = chain_tokens(tree)
-        if not tokens:
-            raise Unsupported("a step drafts one token at least")
+        tokens = drafted_tokens(tree)
         ids = torch.tensor([[0]])
         models = (_rows(draft, len(tokens)), _rows(target, len(tokens)))
         with TorchChance(coins, forced=tokens):

@@ -21,6 +21,7 @@ from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import ask_with_limits
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
+from tree_oracle.checks.view import text_of
 from tree_oracle.decoder.caches import Pool
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
@@ -150,7 +151,7 @@ def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Roun
             answered = _generate(decoder, case, vocab_size)
         except DecoderError as error:
             raise Unfinished(str(error)) from error
-    output = tuple(token for round_ in answered for token in round_.emitted)
+    output = text_of(answered)
     rounds = recover(seen, case.prefix, output)
     if not any(len(round_.tokens or ()) > 1 for round_ in rounds):
         raise Unexplained("no witness that speculation ran: no target call scores a draft")

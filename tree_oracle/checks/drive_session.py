@@ -19,6 +19,7 @@ from tree_oracle.checks import answers
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import ask_with_limits
 from tree_oracle.checks.read_round import read_round
+from tree_oracle.checks.view import text_of
 from tree_oracle.record import (
     AdapterError,
     Call,
@@ -45,7 +46,7 @@ class _Running:
 
     @property
     def committed(self) -> tuple[int, ...]:
-        return (*self.prompt, *(token for round_ in self.rounds for token in round_.emitted))
+        return (*self.prompt, *text_of(self.rounds))
 
     @property
     def ended(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.checks.scenes import any_shape, decoys, listed_shapes, note_of, script_rounds, spread_prefix
@@ -68,7 +69,7 @@ def _listed_prompt_ends(stage: Stage) -> list[Case]:
         prefix = spread_prefix(stage, 1 + 2 * salt, 50 + salt)
         tokens = stage.choices(prefix, count)
         for limits, how in _limits(tokens, len(prefix), _unused(tokens, stage.vocab_size)):
-            bounded = Limits(min(limits.max_new_tokens, 12), limits.eos_ids, limits.max_length)
+            bounded = replace(limits, max_new_tokens=min(limits.max_new_tokens, 12))
             cases.append(Case(prefix=prefix, limits=bounded, note=how))
         cases.append(Case(prefix=prefix, limits=Limits(0), note="nothing may be emitted"))
         full = Limits(12, max_length=len(prefix))

@@ -16,7 +16,7 @@ from tree_oracle.checks.law_plan import Script, models_of
 from tree_oracle.checks.law_scenes import NUDGED, NUDGES, REPEATS, TEXTS
 from tree_oracle.checks.mode import card_of, ruling_on
 from tree_oracle.checks.say import NothingToJudge, fail, listing
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, text_of
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, LawData, Round, Status
 from tree_oracle.verify.law import UNPROCESSED, Declaration, Evidence, Farthest, Standing, processed
@@ -44,7 +44,7 @@ def sessions_of(rounds: Sequence[Round]) -> list[list[Round]]:
 def weighed(sessions: Sequence[Sequence[Round]], target: Laws, evidence: Evidence) -> None:
     """Add the texts to the evidence, as many tokens of each as it has rounds: every session has so many."""
     for session in sessions:
-        text = tuple(token for round_ in session for token in round_.emitted)[: len(session)]
+        text = text_of(session)[: len(session)]
         evidence.see_text(text, [target(text[:place]) for place in range(len(text))])
 
 

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tree_oracle.checks.path_cases import Chosen, script_paths
 from tree_oracle.checks.scene import Scene, Stage
@@ -105,8 +106,7 @@ def _drawn_prompt_minimums(draw: st.DrawFn, stage: Stage) -> Case:
 
 
 def _bounded(limits: Limits) -> Limits:
-    cap = min(limits.max_new_tokens, _BOUNDED)
-    return Limits(cap, limits.eos_ids, limits.max_length, limits.stop, limits.min_new)
+    return replace(limits, max_new_tokens=min(limits.max_new_tokens, _BOUNDED))
 
 
 MINIMUMS = Scene(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tree_oracle.checks.due import ending, stops
-from tree_oracle.checks.view import branch
+from tree_oracle.checks.view import branch, text_of
 from tree_oracle.record import Case, EndReason, Round
 
 Rounds = Sequence[Round]
@@ -99,13 +99,9 @@ def texts(rounds: Rounds) -> Iterator[list[Round]]:
         yield [round_ for round_ in rounds if round_.request == number]
 
 
-def _emitted(rounds: Rounds) -> tuple[int, ...]:
-    return tuple(token for round_ in rounds for token in round_.emitted)
-
-
 def _why(case: Case, rounds: Rounds) -> EndReason | None:
     """What ends the text of a single request, by the limits: a decoder may not say."""
-    due = ending(_emitted(rounds), case.limits, len(case.prefix)) if case.limits is not None else None
+    due = ending(text_of(rounds), case.limits, len(case.prefix)) if case.limits is not None else None
     return due[1] if due is not None else None
 
 
@@ -223,7 +219,7 @@ def _context(case: Case, rounds: Rounds) -> bool | None:
 def _both(case: Case, rounds: Rounds) -> bool | None:
     if case.limits is None or not case.limits.eos_ids or not case.trees:
         return None
-    text = _emitted(rounds)
+    text = text_of(rounds)
     return 0 < len(text) == case.limits.max_new_tokens and text[-1] in case.limits.eos_ids
 
 
@@ -233,6 +229,6 @@ def _stop_across(case: Case, rounds: Rounds) -> bool | None:
         return None
     if _why(case, rounds) is not EndReason.STOP:
         return False
-    text = _emitted(rounds)
+    text = text_of(rounds)
     first = len(text) - len(rounds[-1].emitted)
     return any(count - len(found) < first < count for count, found in stops(text, case.limits)[:1])

@@ -19,7 +19,7 @@ from tree_oracle.checks.path_rows import PLAIN, choosing_rows, processed, same_p
 from tree_oracle.checks.rows import need_power, regret, same_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.sequence import equals_plain_greedy_decoding
-from tree_oracle.checks.view import View, branch, history, relation, shown, true_rows
+from tree_oracle.checks.view import View, branch, history, relation, shown, text_of, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Processors, Round, Status
 
@@ -149,7 +149,7 @@ def no_processor_is_ignored(view: View) -> Iterator[Finding]:
     Where the emitted tokens are not those of the case, each processor is left out in turn. If the tokens are then right, it was
     ignored. Woken by extreme values; a case in which leaving any of them out changes no emitted token says nothing.
     """
-    text = tuple(token for round_ in view.rounds for token in round_.emitted)
+    text = text_of(view.rounds)
     histories = [(*view.case.prefix, *text[:place]) for place in range(len(text))]
     if not text:
         raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
@@ -171,9 +171,8 @@ def no_processor_is_ignored(view: View) -> Iterator[Finding]:
 
 def _less(given: Processors) -> dict[str, Processors]:
     """The processors without each of those that are there, and without all of them."""
-    names = [name for name in Processors.__struct_fields__ if getattr(given, name) != getattr(PLAIN, name)]
-    left = {name: msgspec.structs.replace(given, **{name: getattr(PLAIN, name)}) for name in names}
-    return left | ({"every processor": PLAIN} if len(names) > 1 else {})
+    left = {name: msgspec.structs.replace(given, **{name: getattr(PLAIN, name)}) for name in given.applied}
+    return left | ({"every processor": PLAIN} if len(left) > 1 else {})
 
 
 def _chosen(view: View, text: Text, histories: list[Text], processors: Processors) -> bool:

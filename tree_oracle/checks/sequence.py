@@ -15,14 +15,10 @@ from tree_oracle.checks.path_rows import choosing_rows
 from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
-from tree_oracle.checks.view import View
-from tree_oracle.checks.witness import witness_of
+from tree_oracle.checks.view import View, text_of
+from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Status
-
-
-def _emitted(view: View) -> tuple[int, ...]:
-    return tuple(token for round_ in view.rounds for token in round_.emitted)
 
 
 @check(
@@ -38,7 +34,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     Woken by two and more rounds: a wrong cache or a stale mask shows from the next round on. Without a witness that
     speculation ran a right text says nothing about speculation.
     """
-    emitted, prompt, due = _emitted(view), view.case.prefix, _due_length(view)
+    emitted, prompt, due = text_of(view.rounds), view.case.prefix, _due_length(view)
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
     texts = [(*prompt, *judged[:i]) for i in range(len(judged))]
     rows = choosing_rows(view, texts) if texts else ()
@@ -55,7 +51,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     if not wrong:
         yield from _wrong_end(view, emitted, due)
         if not _speculated(view):
-            raise NothingToJudge(Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft")
+            raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
         if near:
             need_power(view.truth)
 
@@ -79,7 +75,7 @@ def _round_of(view: View, place: int) -> int:
 
 def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:
     index = _round_of(view, place)
-    before = _emitted(view)[:place]
+    before = text_of(view.rounds)[:place]
     return fail(
         f"token {place} of the text, emitted in round {index}, is {token}; plain greedy decoding emits {best} there",
         expected=f"token {best} after emitted tokens {listing(before[-8:])}",
@@ -107,5 +103,5 @@ def _due_length(view: View) -> int:
     """How long this text should be: to where it ends, or to the caps; if it is shorter than both, longer."""
     limits, prompt = view.case.limits, len(view.case.prefix)
     assert limits is not None
-    due = ending(_emitted(view), limits, prompt)
+    due = ending(text_of(view.rounds), limits, prompt)
     return room(limits, prompt) if due is None else due[0]

@@ -16,7 +16,7 @@ from tree_oracle.checks.minimums import MINIMUMS, PROMPT_MINIMUMS
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS, STOPS
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, text_of
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import EndReason, Finding, Level, Limits, Status
 
@@ -24,11 +24,6 @@ _SOURCES = (Source(Seam.SESSION, ENDS), Source(Seam.GENERATE, PROMPT_ENDS))
 _STOP_SOURCES = (Source(Seam.SESSION, STOPS), Source(Seam.GENERATE, PROMPT_STOPS))
 _MINIMUM_SOURCES = (Source(Seam.SESSION, MINIMUMS), Source(Seam.GENERATE, PROMPT_MINIMUMS))
 _CLASS = "fault class STOP; record.limits for the convention"
-
-
-def emitted(view: View) -> tuple[int, ...]:
-    """All tokens of all rounds."""
-    return tuple(token for round_ in view.rounds for token in round_.emitted)
 
 
 def limits_of(view: View) -> Limits:
@@ -48,7 +43,7 @@ def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
     Woken by an end token that is an accepted draft and not the bonus, and by several end tokens. Real causes: only the last
     token of a round is tested, only the first of several ids is known, the end token itself is dropped.
     """
-    text, limits = emitted(view), limits_of(view)
+    text, limits = text_of(view.rounds), limits_of(view)
     if not text:
         raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
     ends = end_tokens(text, limits)
@@ -75,7 +70,7 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
     Woken by caps from 0 to one more than a round can emit, and by a context that ends inside a round. Real causes: rounds
     are counted instead of tokens, a round is emitted whole although the cap lies inside it.
     """
-    text, limits = emitted(view), limits_of(view)
+    text, limits = text_of(view.rounds), limits_of(view)
     allowed = room(limits, len(view.case.prefix))
     if len(text) > allowed:
         yield fail(
@@ -110,7 +105,7 @@ def says_why_it_ends(view: View) -> Iterator[Finding]:
 
     Only decoders whose rounds show ``end`` can be judged.
     """
-    text, limits = emitted(view), limits_of(view)
+    text, limits = text_of(view.rounds), limits_of(view)
     shown = next((round_.end for round_ in view.rounds if round_.end is not None), None)
     due = ending(text, limits, len(view.case.prefix))
     if shown is None:
@@ -132,7 +127,7 @@ def ends_with_its_first_stop_sequence(view: View) -> Iterator[Finding]:
     begins in the prompt, by tokens of a sequence that do not stand side by side, and by a sequence that repeats its own
     beginning. Real causes: only the end of a round is tested, only the tokens of one or two rounds, or the prompt as well.
     """
-    text, limits = emitted(view), limits_of(view)
+    text, limits = text_of(view.rounds), limits_of(view)
     if not text:
         raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")
     met = stops(text, limits)
@@ -160,7 +155,7 @@ def holds_its_minimum(view: View) -> Iterator[Finding]:
     Woken by an end token that the target would choose too early, which the tree holds as well. Real causes: the minimum is
     applied to the last row of a round only, it is counted with the prompt, it is not known at all.
     """
-    text, limits = emitted(view), limits_of(view)
+    text, limits = text_of(view.rounds), limits_of(view)
     _need_minimum(limits)
     if not text:
         raise NothingToJudge(Status.NOT_APPLICABLE, "nothing is emitted")

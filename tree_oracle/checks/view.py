@@ -5,7 +5,7 @@ Histories come from the parent walk below, not from ``CandidateTree``: a judge s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,11 @@ def shown(round_: Round) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, .
     """Prefix, tokens and parents of a round whose check needs all three."""
     assert round_.prefix is not None and round_.tokens is not None and round_.parents is not None
     return round_.prefix, round_.tokens, round_.parents
+
+
+def text_of(rounds: Iterable[Round]) -> tuple[int, ...]:
+    """Everything that these rounds emit, in order."""
+    return tuple(token for round_ in rounds for token in round_.emitted)
 
 
 def history(round_: Round, node: int) -> tuple[int, ...]:

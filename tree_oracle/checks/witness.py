@@ -13,6 +13,8 @@ from tree_oracle.checks.view import View
 from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
 from tree_oracle.record import Ended, Round, Status, Witness, count_endings
 
+NO_WITNESS = "no witness that speculation ran: no round shows a draft"
+
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
     """Rounds, drafted and accepted tokens, as far as the rounds show them."""
@@ -57,7 +59,7 @@ def refuse_plain(view: View) -> None:
         NothingToJudge: a decoder that drafts by itself shows no node below a root.
     """
     if not view.case.trees and not any(len(round_.tokens or ()) > 1 for round_ in view.rounds):
-        raise NothingToJudge(Status.NOT_OBSERVABLE, "no witness that speculation ran: no round shows a draft")
+        raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
 
 
 def _can_be_counted(round_: Round) -> bool:

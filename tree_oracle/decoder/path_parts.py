@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from tree_oracle.decoder.path_state import PathState, Rules, follow, shaped, start
+from tree_oracle.decoder.path_state import PathState, Rules, follow, follow_all, shaped, start
 from tree_oracle.record import Limits, Processors
 from tree_oracle.tree import CandidateTree
 
@@ -43,10 +43,7 @@ def shape(rules: Rules, states: Sequence[PathState], tree: CandidateTree, rows: 
 
 def carry(rules: Rules, states: Sequence[PathState], tree: CandidateTree, walked: Walked) -> PathState:
     """The state after the round: the root's, and every emitted token. What was rejected leaves nothing."""
-    state = states[0]
-    for token in walked.emitted:
-        state = follow(state, token, rules)
-    return state
+    return follow_all(states[0], walked.emitted, rules)
 
 
 Track = Callable[[Rules, PathState, CandidateTree], list[PathState]]

@@ -7,7 +7,7 @@ to get right in a tree, so the reference does it in the same way, and it never s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,6 +60,13 @@ def follow(before: PathState, token: int, rules: Rules) -> PathState:
     counts = {**before.counts, token: before.counts.get(token, 0) + 1}
     tail = _tail((*before.tail, token), rules.processors)
     return PathState(before.seen | {token}, counts, tail, state, before.emitted + 1)
+
+
+def follow_all(state: PathState, tokens: Iterable[int], rules: Rules) -> PathState:
+    """The state behind all these tokens."""
+    for token in tokens:
+        state = follow(state, int(token), rules)
+    return state
 
 
 def _tail(text: tuple[int, ...], processors: Processors) -> tuple[int, ...]:

@@ -7,6 +7,20 @@ from tree_oracle.decoder.path_parts import PathParts
 from tree_oracle.faults import paths
 from tree_oracle.faults.fault import Fault
 
+# The twin for each of the three places that decide.
+_EACH_PATH = (
+    "every node's state is computed anew from the root's, along its own path",
+    Parts(path=PathParts(track=paths.path_by_path)),
+)
+_BACKWARDS = (
+    "the rows are processed from the last to the first",
+    Parts(path=PathParts(shape=paths.last_row_first)),
+)
+_TAKEN_OVER = (
+    "the state of the last accepted node is taken over, and the bonus counted",
+    Parts(path=PathParts(carry=paths.from_last_accepted)),
+)
+
 PATH_FAULTS = (
     Fault(
         "history-of-the-prefix-for-all",
@@ -16,8 +30,7 @@ PATH_FAULTS = (
         "a node whose own token changes its row",
         "processors that are called once per step, on the committed tokens",
         Parts(path=PathParts(track=paths.root_for_all)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "whole-tree-in-every-history",
@@ -27,8 +40,7 @@ PATH_FAULTS = (
         "a sibling, or a node stored later",
         "penalty counters that are scattered over the flattened draft",
         Parts(path=PathParts(track=paths.whole_tree)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "history-in-slot-order",
@@ -38,8 +50,7 @@ PATH_FAULTS = (
         "a node stored before that is no ancestor",
         "chain code for penalties and grammars reused for trees",
         Parts(path=PathParts(track=paths.in_slot_order)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "history-one-token-late",
@@ -49,8 +60,7 @@ PATH_FAULTS = (
         "a node whose own token changes its row",
         "processors called before the token of the step is appended",
         Parts(path=PathParts(track=paths.one_token_late)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "sibling-in-history",
@@ -60,8 +70,7 @@ PATH_FAULTS = (
         "two siblings",
         "depth-first walks over one mutable state without a rollback",
         Parts(path=PathParts(track=paths.sibling_counted)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "first-of-each-depth-in-history",
@@ -71,8 +80,7 @@ PATH_FAULTS = (
         "a node at depth two whose parent is not the first of its depth",
         "histories indexed by step, one token each",
         Parts(path=PathParts(track=paths.first_of_each_depth)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "grammar-in-slot-order",
@@ -82,8 +90,7 @@ PATH_FAULTS = (
         "siblings after which the grammar allows different tokens",
         "grammar masks filled in flat node order",
         Parts(path=PathParts(track=paths.grammar_in_slot_order)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
     Fault(
         "bias-at-the-root-only",
@@ -93,8 +100,7 @@ PATH_FAULTS = (
         "a bias, and one node",
         "logit bias applied before the rows are expanded for the draft",
         Parts(path=PathParts(shape=paths.bias_at_root)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "ban-at-the-root-only",
@@ -104,8 +110,7 @@ PATH_FAULTS = (
         "a banned sequence whose end a deeper row could choose",
         "bad words checked for the next token and not for drafted ones",
         Parts(path=PathParts(shape=paths.ban_at_root)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "counted-once",
@@ -115,8 +120,7 @@ PATH_FAULTS = (
         "a frequency penalty, and a token that is emitted twice",
         "counts kept as a set",
         Parts(path=PathParts(shape=paths.counted_once)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "processed-at-the-bonus-only",
@@ -126,8 +130,7 @@ PATH_FAULTS = (
         "a draft that holds the target's own choice where processing chooses another",
         "verification on logits before the processors",
         Parts(path=PathParts(shape=paths.at_bonus_only)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "grammar-ignored",
@@ -137,8 +140,7 @@ PATH_FAULTS = (
         "a grammar that rules out what would be emitted",
         "options that are dropped when speculation is on",
         Parts(path=PathParts(shape=paths.without_grammar)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "only-the-last-token-counted",
@@ -148,8 +150,7 @@ PATH_FAULTS = (
         "one accepted node and a second round",
         "counters updated once per step, as without drafts",
         Parts(path=PathParts(carry=paths.last_token_only)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "bonus-not-counted",
@@ -159,8 +160,7 @@ PATH_FAULTS = (
         "a second round",
         "counters updated from the accepted drafts alone",
         Parts(path=PathParts(carry=paths.bonus_forgotten)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "history-of-the-prompt-for-ever",
@@ -170,8 +170,7 @@ PATH_FAULTS = (
         "a second round",
         "processors whose state is set up at prefill and not kept",
         Parts(path=PathParts(carry=paths.nothing_counted)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "rejected-tokens-stay-counted",
@@ -181,8 +180,7 @@ PATH_FAULTS = (
         "a rejected node, and a penalty",
         "penalty counters without a rollback",
         Parts(path=PathParts(carry=paths.rejected_stays)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "grammar-not-rolled-back",
@@ -192,8 +190,7 @@ PATH_FAULTS = (
         "a rejected node stored behind the path, and a grammar",
         "grammar matchers that are not rolled back after a rejection",
         Parts(path=PathParts(carry=paths.grammar_of_last_slot)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "counted-by-slot",
@@ -203,8 +200,7 @@ PATH_FAULTS = (
         "accepted slots that are not 1, 2, 3, ...",
         "accepted length used where accepted indices were meant",
         Parts(path=PathParts(carry=paths.counted_by_slot)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "sequences-within-a-round-only",
@@ -214,8 +210,7 @@ PATH_FAULTS = (
         "a sequence that crosses into the next round",
         "sequence matchers that see the tokens of one step",
         Parts(path=PathParts(carry=paths.sequences_cut)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "minimum-not-known",
@@ -225,8 +220,7 @@ PATH_FAULTS = (
         "an end token that would come too early",
         "options that are dropped when speculation is on",
         Parts(path=PathParts(shape=paths.without_minimum)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "minimum-at-the-root-only",
@@ -236,8 +230,7 @@ PATH_FAULTS = (
         "an end token inside a draft, before the minimum",
         "minimum length applied before the rows are expanded for the draft",
         Parts(path=PathParts(shape=paths.minimum_at_root)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "minimum-for-the-first-end-token-only",
@@ -247,8 +240,7 @@ PATH_FAULTS = (
         "a second end token that would come too early",
         "models with several end tokens read as having one",
         Parts(path=PathParts(shape=paths.minimum_for_first_id)),
-        "the rows are processed from the last to the first",
-        Parts(path=PathParts(shape=paths.last_row_first)),
+        *_BACKWARDS,
     ),
     Fault(
         "minimum-counted-in-rounds",
@@ -258,8 +250,7 @@ PATH_FAULTS = (
         "a round that accepts, and an end token due in a later one",
         "step counters used for tokens",
         Parts(path=PathParts(carry=paths.rounds_counted)),
-        "the state of the last accepted node is taken over, and the bonus counted",
-        Parts(path=PathParts(carry=paths.from_last_accepted)),
+        *_TAKEN_OVER,
     ),
     Fault(
         "minimum-counted-once-per-round",
@@ -269,7 +260,6 @@ PATH_FAULTS = (
         "an end token due in the round in which the minimum is reached",
         "output lengths read once before verification",
         Parts(path=PathParts(track=paths.minimum_of_root)),
-        "every node's state is computed anew from the root's, along its own path",
-        Parts(path=PathParts(track=paths.path_by_path)),
+        *_EACH_PATH,
     ),
 )

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace as changed
 
 from tree_oracle.decoder.path_parts import Rows, Walked, carry, shape, track
-from tree_oracle.decoder.path_state import PathState, Rules, follow
-from tree_oracle.record import Processors
+from tree_oracle.decoder.path_state import PathState, Rules, follow, follow_all
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify import walk
 
 States = Sequence[PathState]
-
-
-def _after(state: PathState, tokens: Sequence[int], rules: Rules) -> PathState:
-    for token in tokens:
-        state = follow(state, int(token), rules)
-    return state
 
 
 # ------------------------------------------------------------------------------------------------------ at every node
@@ -33,13 +27,13 @@ def root_for_all(rules: Rules, root: PathState, tree: CandidateTree) -> list[Pat
 
 def whole_tree(rules: Rules, root: PathState, tree: CandidateTree) -> list[PathState]:
     """Fault: every drafted token is in the history of every node."""
-    every = _after(root, tree.tokens[1:].tolist(), rules)
+    every = follow_all(root, tree.tokens[1:].tolist(), rules)
     return [root, *[every] * (len(tree) - 1)]
 
 
 def in_slot_order(rules: Rules, root: PathState, tree: CandidateTree) -> list[PathState]:
     """Fault: one state is advanced from slot to slot, as along a chain."""
-    return [_after(root, tree.tokens[1 : node + 1].tolist(), rules) for node in range(len(tree))]
+    return [follow_all(root, tree.tokens[1 : node + 1].tolist(), rules) for node in range(len(tree))]
 
 
 def one_token_late(rules: Rules, root: PathState, tree: CandidateTree) -> list[PathState]:
@@ -63,7 +57,7 @@ def first_of_each_depth(rules: Rules, root: PathState, tree: CandidateTree) -> l
     """Fault: of every depth above a node the first node stored is taken for its ancestor."""
     firsts = [int(np.flatnonzero(tree.depths == depth)[0]) for depth in range(tree.max_depth + 1)]
     paths = [[*firsts[1 : int(tree.depths[node])], node] if node else [] for node in range(len(tree))]
-    return [_after(root, tree.tokens[path].tolist() if path else [], rules) for path in paths]
+    return [follow_all(root, tree.tokens[path].tolist() if path else [], rules) for path in paths]
 
 
 def grammar_in_slot_order(rules: Rules, root: PathState, tree: CandidateTree) -> list[PathState]:
@@ -79,27 +73,32 @@ def minimum_of_root(rules: Rules, root: PathState, tree: CandidateTree) -> list[
 
 def path_by_path(rules: Rules, root: PathState, tree: CandidateTree) -> list[PathState]:
     """Twin: every node's state is computed anew from the root's, along its own path."""
-    return [_after(root, tree.tokens[list(tree.path(node)[1:])].tolist(), rules) for node in range(len(tree))]
+    return [follow_all(root, tree.tokens[list(tree.path(node)[1:])].tolist(), rules) for node in range(len(tree))]
 
 
 # ---------------------------------------------------------------------------------------------------- to every row
 
 
-def _below_root(rules: Rules, states: States, tree: CandidateTree, rows: Rows, processors: Processors) -> Rows:
-    """The root's row as it should be, all others with these processors."""
-    found = shape(replace(rules, processors=processors), states, tree, rows)
+def _with(rules: Rules, **processors: Any) -> Rules:
+    """The same rules with other processors."""
+    return replace(rules, processors=changed(rules.processors, **processors))
+
+
+def _below_root(rules: Rules, states: States, tree: CandidateTree, rows: Rows, others: Rules) -> Rows:
+    """The root's row as it should be, all others by other rules."""
+    found = shape(others, states, tree, rows)
     found[0] = shape(rules, states, tree, rows)[0]
     return found
 
 
 def bias_at_root(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
     """Fault: biases are added to the first row of a round only."""
-    return _below_root(rules, states, tree, rows, changed(rules.processors, bias=()))
+    return _below_root(rules, states, tree, rows, _with(rules, bias=()))
 
 
 def ban_at_root(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
     """Fault: banned sequences are ruled out in the first row of a round only."""
-    return _below_root(rules, states, tree, rows, changed(rules.processors, banned=()))
+    return _below_root(rules, states, tree, rows, _with(rules, banned=()))
 
 
 def at_bonus_only(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
@@ -111,7 +110,7 @@ def at_bonus_only(rules: Rules, states: States, tree: CandidateTree, rows: Rows)
 
 def without_grammar(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
     """Fault: the grammar is accepted as an option and never used."""
-    return shape(replace(rules, processors=changed(rules.processors, grammar=())), states, tree, rows)
+    return shape(_with(rules, grammar=()), states, tree, rows)
 
 
 def counted_once(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
@@ -122,9 +121,7 @@ def counted_once(rules: Rules, states: States, tree: CandidateTree, rows: Rows) 
 
 def minimum_at_root(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
     """Fault: end tokens are ruled out in the first row of a round only."""
-    found = shape(replace(rules, min_new=0), states, tree, rows)
-    found[0] = shape(rules, states, tree, rows)[0]
-    return found
+    return _below_root(rules, states, tree, rows, replace(rules, min_new=0))
 
 
 def minimum_for_first_id(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
@@ -147,12 +144,12 @@ def last_row_first(rules: Rules, states: States, tree: CandidateTree, rows: Rows
 
 def last_token_only(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
     """Fault: of what a round emitted the last token is counted."""
-    return _after(states[0], walked.emitted[-1:], rules)
+    return follow_all(states[0], walked.emitted[-1:], rules)
 
 
 def bonus_forgotten(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
     """Fault: accepted tokens are counted, and the bonus is not."""
-    return _after(states[0], walked.emitted[: len(walked.accepted)], rules)
+    return follow_all(states[0], walked.emitted[: len(walked.accepted)], rules)
 
 
 def nothing_counted(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
@@ -164,20 +161,20 @@ def rejected_stays(rules: Rules, states: States, tree: CandidateTree, walked: Wa
     """Fault: what was counted for rejected nodes is not taken back."""
     rejected = [int(token) for node, token in enumerate(tree.tokens) if node and node not in walked.accepted]
     state = carry(rules, states, tree, walked)
-    stale = _after(state, rejected, rules)
+    stale = follow_all(state, rejected, rules)
     return replace(state, seen=stale.seen, counts=stale.counts)
 
 
 def grammar_of_last_slot(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
     """Fault: the automaton goes on from the node stored last, accepted or not."""
-    moved = _after(states[-1], walked.emitted[-1:], rules)
+    moved = follow_all(states[-1], walked.emitted[-1:], rules)
     return replace(carry(rules, states, tree, walked), state=moved.state)
 
 
 def counted_by_slot(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
     """Fault: as many drafted tokens as were accepted are counted, from the first slot on."""
     kept = tree.tokens[1 : len(walked.accepted) + 1].tolist()
-    return _after(states[0], [*kept, *walked.emitted[len(walked.accepted) :]], rules)
+    return follow_all(states[0], [*kept, *walked.emitted[len(walked.accepted) :]], rules)
 
 
 def sequences_cut(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
@@ -193,4 +190,4 @@ def rounds_counted(rules: Rules, states: States, tree: CandidateTree, walked: Wa
 def from_last_accepted(rules: Rules, states: States, tree: CandidateTree, walked: Walked) -> PathState:
     """Twin: the state of the last accepted node that was emitted is taken over, and the bonus counted."""
     kept = walked.accepted[: len(walked.emitted)]
-    return _after(states[[0, *kept][-1]], walked.emitted[len(kept) :], rules)
+    return follow_all(states[[0, *kept][-1]], walked.emitted[len(kept) :], rules)

@@ -65,6 +65,12 @@ class Processors(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         _refuse_grammar(self.grammar)
 
     @property
+    def applied(self) -> tuple[str, ...]:
+        """The names of those that change something."""
+        usual = Processors()
+        return tuple(name for name in self.__struct_fields__ if getattr(self, name) != getattr(usual, name))
+
+    @property
     def longest(self) -> int:
         """Tokens of the longest sequence; 0 where there is none."""
         return max(map(len, (*self.banned, *(entry.sequence for entry in self.bias))), default=0)

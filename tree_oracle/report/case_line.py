@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tree_oracle.record import Case, Finding, LawData, MoveData, Processors
+from tree_oracle.record import Case, Finding, LawData, MoveData
 
 
 def case_line(finding: Finding) -> str:
@@ -25,7 +25,7 @@ def case_line(finding: Finding) -> str:
     if case.limits is not None and case.limits.min_new:
         parts.append(f"at least {case.limits.min_new} tokens before an end token")
     if case.processors is not None:
-        parts.append(f"processed by {', '.join(_set(case.processors)) or 'nothing'}")
+        parts.append(f"processed by {', '.join(case.processors.applied) or 'nothing'}")
     if finding.round is not None and (len(case.trees) > 1 or (not case.trees and case.draft is None)):
         parts.append(f"round {finding.round}")
     return "; ".join(parts)
@@ -33,12 +33,6 @@ def case_line(finding: Finding) -> str:
 
 def _prefix(case: Case) -> str:
     return f"prefix {list(case.prefix)}" if len(case.prefix) <= 12 else f"prefix of {len(case.prefix)} tokens"
-
-
-def _set(processors: Processors) -> list[str]:
-    """The names of the processors that are there."""
-    usual = Processors()
-    return [name for name in Processors.__struct_fields__ if getattr(processors, name) != getattr(usual, name)]
 
 
 def _move(move: MoveData) -> str:

@@ -55,7 +55,8 @@ class Driver:
 
         Raises:
             DecoderError, AdapterError, Unsupported, NotTaken, Unexplained: as ``drive``; and DecoderError if two answers
-            differ."""
+                differ.
+        """
         key = (seam, case_id(case))
         if key not in self._kept:
             self._kept[key] = self._attempt(seam, case)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import msgspec
 
 from tree_oracle.record import UsageError
+from tree_oracle.record.names import by_name
 from tree_oracle.verify.approximate import APPROXIMATE, REDUCED
 from tree_oracle.verify.law import INSTANCES, Declaration, Instance, Ruling, declarations, exact_law, rule_on, scheme_of
 from tree_oracle.verify.law.instances import fits
@@ -72,7 +73,7 @@ def find_instance(name: str) -> Instance:
     Raises:
         UsageError: there is none.
     """
-    found = {instance.name: instance for instance in INSTANCES}
+    found = by_name(INSTANCES)
     if name not in found:
         raise UsageError(f"there is no instance {name!r}; expected one of {', '.join(found)}")
     return found[name]
