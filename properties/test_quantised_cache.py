@@ -142,8 +142,9 @@ def test_backends_in_which_no_path_can_be_kept_are_refused(backend: str) -> None
         quantised_cache(backend)
 
 
-def test_the_librarys_own_class_is_no_kept_cache() -> None:
-    """Its layers are, where they quantise row by row: a cache of them is committed like any other."""
+def test_a_path_can_be_kept_in_the_librarys_own_class() -> None:
+    """Its layers quantise row by row, so every one of them is taken like those of ours."""
     made = QuantizedCache("fp8", target("tiny:llama").model.config)
+    assert len(made.layers) == target("tiny:llama").model.config.num_hidden_layers
     for number, layer in enumerate(made.layers):
         refuse_layer(number, layer)
