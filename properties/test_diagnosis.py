@@ -15,10 +15,10 @@ from tree_oracle.checks import CHECKS, Source, Stage
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.decoder.parts import Decision, Parts, Rows
 from tree_oracle.faults import FAULTS
-from tree_oracle.record import CheckResult, Finding
+from tree_oracle.record import CheckResult, Finding, Limits
 from tree_oracle.run import Battery, Budget, make_subject
 from tree_oracle.run.stock import Stock
-from tree_oracle.target import SequentialTruth, load_target
+from tree_oracle.target import SequentialTruth, Target, load_target
 from tree_oracle.tree import Layout, lay_out
 
 
@@ -118,6 +118,66 @@ def test_an_unusual_fault_is_called_unknown() -> None:
         assert finding.causes == ()
         assert not finding.certain
         assert {"sibling-leak", "flat-causal-mask", "parent-hidden"} <= set(finding.ruled_out)
+
+
+@pytest.mark.parametrize("name", ["minimum-counted-in-rounds", "minimum-counted-once-per-round"])
+def test_suspects_alike_in_one_scene_are_told_apart_by_another(name: str) -> None:
+    """Counting the minimum wrongly is told from counting everything wrongly, by cases with a penalty and no minimum."""
+    result = result_of(FAULTS[name].decoder, "STOP-06")
+    assert result.findings
+    for finding in result.findings:
+        assert (causes(finding), finding.certain) == ([name], True)
+
+
+class TwoFaults:
+    """Counts rounds for the minimum length, and breaks down where something else than that is asked of a row."""
+
+    def __init__(self, target: Target) -> None:
+        self._inner = ReferenceDecoder(target, FAULTS["minimum-counted-in-rounds"].parts)
+
+    def open(self, prompts: Any, limits: Limits, *, processors: Any = None) -> Any:
+        if processors is not None and not limits.min_new:
+            raise RuntimeError("penalties are too much for it")
+        return self._inner.open(prompts, limits, processors=processors)
+
+
+def test_a_second_fault_elsewhere_does_not_hide_the_first() -> None:
+    """A case of another scene that no suspect explains leaves those that explained the failure."""
+    (finding,) = result_of(TwoFaults, "STOP-06").findings
+    assert "minimum-counted-in-rounds" in causes(finding)
+
+
+def test_a_decoder_that_breaks_before_it_shows_a_draft_has_hints_and_no_certain_cause() -> None:
+    """A window that lost a row breaks the next pass: its fault is among those that break on the same prompts, none is certain."""
+    fault = FAULTS["window-evicts-one-row-early"]
+    findings = result_of(fault.decoder, "METRIC-01", fault.target).findings
+    found = [f for f in findings if f.sentence.startswith("generate")]
+    # DEL, fault.target).findings if f.sentence.startswith("generate")]
+    assert found
+    for finding in found:
+        assert fault.name in causes(finding)
+        assert not finding.certain
+
+
+class OddPrompts:
+    """Raises for prompts of odd length, for a reason that no suspect has."""
+
+    def __init__(self, target: Target) -> None:
+        self._inner = ReferenceDecoder(target)
+
+    def generate(self, prompts: Any, limits: Limits) -> Any:
+        if len(prompts[0]) % 2:
+            raise RuntimeError("odd")
+        return self._inner.generate(prompts, limits)
+
+
+def test_a_decoder_that_breaks_for_reasons_of_its_own_has_no_cause() -> None:
+    """That a text broke off is no evidence for a suspect that breaks on other prompts."""
+    result = result_of(OddPrompts, "SEQUENCE-01")
+    assert result.findings
+    for finding in result.findings:
+        assert causes(finding) == []
+        assert finding.ruled_out
 
 
 def test_the_verdict_does_not_depend_on_the_diagnosis() -> None:

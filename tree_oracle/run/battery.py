@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 
-from tree_oracle.checks import OUTCOMES, Check, Source, Stage, outcomes_of, witness_of
+from tree_oracle.checks import CHECKS, OUTCOMES, Check, Source, Stage, outcomes_of, witness_of
 from tree_oracle.decoder import Seam
 from tree_oracle.masked.kinds import CHUNKED, FULL, layer_kinds, size_of
 from tree_oracle.record import (
@@ -219,10 +220,16 @@ class Battery:
         case, outcome = exploration.worst_case
         diagnosis = None
         if diagnose_it and self.budget.diagnose and outcome.status is Status.FAILED:
-            others = self.stock.of(source.scene)
-            seen = partial(self._rounds, source)
-            diagnosis = self._line_up.diagnose(source.seam, case, others, seen)
+            others, seen = self.stock.of(source.scene), partial(self._rounds, source)
+            diagnosis = self._line_up.diagnose(source.seam, case, others, seen, self._elsewhere(source))
         return explained(outcome.findings[0], case, outcome.rounds, diagnosis)
+
+    def _elsewhere(self, source: Source) -> Iterator[Case]:
+        """Cases of the other scenes for the same seam, one of each scene in turn."""
+        scenes = {s.scene.name: s.scene for check in CHECKS.values() for s in check.sources if s.seam is source.seam}
+        others = [self.stock.of(scene) for name, scene in scenes.items() if name != source.scene.name]
+        for cases in zip_longest(*others):
+            yield from (case for case in cases if case is not None)
 
     def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
         name = witness_key(source.seam, case_id(case))

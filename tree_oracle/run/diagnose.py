@@ -5,6 +5,12 @@ fields that the decoder showed are compared, rows within the target's tolerance.
 out. What is left after several cases is reported: one suspect is a *certain* cause only if nothing else fits and it was
 told apart on more than the one failing case; several are named together; none is said to be none.
 
+Where several are left, cases of other scenes are tried, on which they may differ: two ways to count the minimum length are
+told apart by a penalty. Such a case never rules out the last one, since the decoder may have a second fault that it wakes.
+
+A decoder that breaks down before it shows what it drafted is compared by the cases on which it does: suspects then draft as the
+reference does, so that what fits is a hint and never certain.
+
 A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
 many checks on the same cases, so what a suspect shows is remembered.
 """
@@ -13,9 +19,10 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -48,6 +55,7 @@ _COMPARED = (
 )
 _BUILT = ("tokens", "parents", "work")  # where the tree is the answer, and not what was handed over
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
+_OTHER_SCENES = 60  # cases of them, where several suspects are left
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
 Rounds = tuple[Round, ...]
@@ -60,11 +68,12 @@ class Diagnosis:
     fits: tuple[Suspect, ...]
     ruled_out: tuple[Suspect, ...]
     cases: int  # on how many cases the suspects were tried
+    drafted_alike: bool = True  # the suspects were given the trees that the decoder drafted, on every case
 
     @property
     def certain(self) -> bool:
-        """Exactly one suspect fits, on more cases than the one it was found by."""
-        return len(self.fits) == 1 and self.cases > 1
+        """Exactly one suspect fits, on more cases than the one it was found by, and on what was drafted there."""
+        return len(self.fits) == 1 and self.cases > 1 and self.drafted_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,9 @@ class Shown:
 
     rounds: Rounds
     broke: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.rounds) or self.broke
 
 
 class LineUp:
@@ -83,7 +95,14 @@ class LineUp:
         self._target, self._truth = target, truth
         self._remembered: OrderedDict[tuple[str, Seam, str], Shown] = OrderedDict()
 
-    def diagnose(self, seam: Seam, failing: Case, others: Sequence[Case], seen: Callable[[Case], Rounds]) -> Diagnosis:
+    def diagnose(
+        self,
+        seam: Seam,
+        failing: Case,
+        others: Sequence[Case],
+        seen: Callable[[Case], Rounds],
+        elsewhere: Iterable[Case] = (),
+    ) -> Diagnosis:
         """Try every suspect.
 
         Args:
@@ -91,22 +110,41 @@ class LineUp:
             failing: the case that failed.
             others: further cases of the same scene.
             seen: what the decoder under test shows for a case, the same whenever it is asked.
+            elsewhere: cases of other scenes for the same seam, asked for only where several suspects are left.
         """
         suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam, failing)]
-        fits, tried = list(suspects), 0
+        fits, tried, blind = list(suspects), 0, False
         for case in [failing, *others[:_MORE_CASES]]:
             observed = _shown(partial(seen, case))
-            if not _comparable(observed, seam):
+            if not observed:
                 if case is failing:  # whatever fits the other cases does not explain this one
                     break
                 continue
-            tried += 1
+            tried, blind = tried + 1, blind or _drafts_unseen(observed, seam)
             fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
             if not fits:
                 break
         if not tried or not suspects:
             return Diagnosis((), (), 0)
-        return Diagnosis(tuple(fits), tuple(s for s in suspects if s not in fits), tried)
+        fits, more = self._told_apart(fits, seam, elsewhere, seen)
+        return Diagnosis(
+            tuple(fits), tuple(s for s in suspects if s not in fits), tried + more, drafted_alike=not blind
+        )
+
+    def _told_apart(
+        self, fits: list[Suspect], seam: Seam, elsewhere: Iterable[Case], seen: Callable[[Case], Rounds]
+    ) -> tuple[list[Suspect], int]:
+        """Those of several suspects that fit the cases of other scenes as well, and how many cases were tried."""
+        tried = 0
+        for case in islice(elsewhere, _OTHER_SCENES if len(fits) > 1 else 0):
+            observed = _shown(partial(seen, case))
+            if not observed or _drafts_unseen(observed, seam):
+                continue
+            tried += 1
+            fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)] or fits
+            if len(fits) == 1:
+                break
+        return fits, tried
 
     def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
         made = self._made(suspect, seam, case, observed.rounds)
@@ -121,7 +159,7 @@ class LineUp:
         """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
         key = (suspect.name, seam, case_id(case))
         if key not in self._remembered:
-            draft = _shown_trees(observed) if seam.method == Seam.GENERATE else None
+            draft = _shown_trees(observed) if observed and seam.method == Seam.GENERATE else None
             decoder, target = ReferenceDecoder(self._target, suspect.parts, draft=draft), self._target
             made = _shown(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
             self._remembered[key] = made
@@ -150,9 +188,9 @@ def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
     return any(part not in idle for part in replaced(suspect.parts))
 
 
-def _comparable(observed: Shown, seam: Seam) -> bool:
-    """Whether a suspect can be asked for the same: a text that was never shown does not say what was drafted for it."""
-    return bool(observed.rounds) or (observed.broke and seam.method != Seam.GENERATE)
+def _drafts_unseen(observed: Shown, seam: Seam) -> bool:
+    """Whether the decoder broke down before it showed what it drafted by itself."""
+    return not observed.rounds and seam.method == Seam.GENERATE
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:
