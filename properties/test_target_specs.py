@@ -345,5 +345,6 @@ def test_a_torch_that_cannot_be_imported_is_one_clear_error(tmp_path: Path) -> N
         "tree_oracle.target.errors.TorchError: torch is installed but cannot be imported: Failed to load"
     )
     assert "set the environment variable TORCH_DEVICE_BACKEND_AUTOLOAD=0" in message
+    assert "source set_env.sh" in message
     missing = run_with("raise ModuleNotFoundError(\"No module named 'torch'\")", tmp_path)
     assert missing.endswith("(No module named 'torch'); install them with: pip install 'tree-oracle[torch]'")

@@ -19,5 +19,6 @@ except ModuleNotFoundError as error:
 except (ImportError, OSError, RuntimeError) as error:
     raise TorchError(
         f"torch is installed but cannot be imported: {str(error).rstrip('.')}. A device plug-in without its driver "
-        "(torch_npu without CANN) does that; set the environment variable TORCH_DEVICE_BACKEND_AUTOLOAD=0 to leave plug-ins out"
+        "(torch_npu without CANN) does that; run 'source set_env.sh' from CANN's folder to use the device, or set the "
+        "environment variable TORCH_DEVICE_BACKEND_AUTOLOAD=0 to leave plug-ins out"
     ) from error
