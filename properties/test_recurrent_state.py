@@ -36,10 +36,17 @@ class ColdTruth:
 
     def greedy(self, prompt: Sequence[int], limits: Limits) -> Continuation:
         text: list[int] = []
-        for _ in range(limits.max_new_tokens):
-            text.append(int(MODEL.row(MODEL.run([*prompt, *text])).argmax()))
+        while len(text) < limits.max_new_tokens:
+            if limits.max_length is not None and len(prompt) + len(text) >= limits.max_length:
+                return Continuation(tuple(text), EndReason.CONTEXT)
+            row = MODEL.row(MODEL.run([*prompt, *text])).astype(np.float64)
+            if len(text) < limits.min_new:
+                row[list(limits.eos_ids)] = -np.inf
+            text.append(int(row.argmax()))
             if text[-1] in limits.eos_ids:
                 return Continuation(tuple(text), EndReason.EOS)
+            if any(text[-len(sequence) :] == list(sequence) for sequence in limits.stop):
+                return Continuation(tuple(text), EndReason.STOP)
         return Continuation(tuple(text), EndReason.CAP)
 
     def cache(self, text: Sequence[int]) -> tuple[LayerRows, ...]:
@@ -61,6 +68,7 @@ class ColdTruth:
 TRUTH = ColdTruth()
 STOCK = Stock(Stage(TRUTH), cases=0)
 LEVELS = ("HISTORY-01", "HISTORY-02", "COMMIT-01", "COMMIT-02", "COMMIT-03", "GREEDY-02", "SEQUENCE-01", "METRIC-01")
+ENDS = ("STOP-01", "STOP-02", "STOP-03", "STOP-04", "STOP-05", "STOP-06")
 
 
 def judged(make_cache: MakeCache, *ids: str) -> tuple[dict[str, Status], list[str]]:
@@ -155,6 +163,12 @@ def test_a_forked_state_equals_a_cold_one(
 def test_the_right_decoder_passes() -> None:
     """Driven by the battery's own cases, no check of rows, commits, choices or texts finds anything."""
     found, told = judged(RecurrentCache)
+    assert set(found.values()) == {Status.PASSED}, told
+
+
+def test_texts_over_states_end_as_any_other() -> None:
+    """End tokens, stop sequences, a minimum length and the caps end a text over recurrent states where they should."""
+    found, told = judged(RecurrentCache, *ENDS)
     assert set(found.values()) == {Status.PASSED}, told
 
 

@@ -13,11 +13,14 @@ import numpy as np
 from jaxtyping import Float
 
 from tree_oracle.decoder.caches.recurrent import RecurrentCache, RecurrentModel, States
-from tree_oracle.record import Array, EndReason, LayerRows, Limits, Round, UsageError
+from tree_oracle.decoder.parts import Decision, Parts
+from tree_oracle.decoder.session import Text, refuse_count
+from tree_oracle.record import Array, LayerRows, Limits, Processors, Round
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify import walk
 
 MakeCache = Callable[[RecurrentModel], RecurrentCache]
+_RIGHT = Parts()  # of a text: what is right of any decoder, whatever its model keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,60 +41,71 @@ class RecurrentDecoder:
         cache.append(prefix[:-1])
         return cache.draft(tree.tokens.tolist(), tree.parents.tolist()).astype(np.float64)
 
-    def open(self, prompts: Sequence[Sequence[int]], limits: Limits) -> RecurrentSession:
-        """Start a session; only ``limits.max_new_tokens`` is looked at.
+    def open(
+        self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Processors | None = None
+    ) -> RecurrentSession:
+        """Start a session.
 
         Raises:
             UsageError: a prompt is empty.
         """
-        return RecurrentSession(self, prompts, limits)
+        return RecurrentSession(self, prompts, limits, processors)
 
 
 class RecurrentSession:
-    """Requests side by side, each with its states."""
+    """Requests side by side, each with its states; those that have ended leave after the round."""
 
-    def __init__(self, decoder: RecurrentDecoder, prompts: Sequence[Sequence[int]], limits: Limits) -> None:
-        if not all(map(len, prompts)):
-            raise UsageError("an empty prompt has no last token to be the root of a tree")
-        self.committed = [list(prompt) for prompt in prompts]
-        self._room = [limits.max_new_tokens for _ in prompts]
-        self._caches = [decoder.make_cache(decoder.model) for _ in prompts]
-        for cache, prompt in zip(self._caches, prompts, strict=True):
-            cache.append(prompt[:-1])
+    def __init__(
+        self,
+        decoder: RecurrentDecoder,
+        prompts: Sequence[Sequence[int]],
+        limits: Limits,
+        processors: Processors | None = None,
+    ) -> None:
+        self._requests = [_Request(decoder, Text(_RIGHT, prompt, limits, processors)) for prompt in prompts]
 
     def step(self, trees: Sequence[CandidateTree]) -> list[Round]:
         """One round for every request.
 
         Raises:
-            UsageError: not one tree per request.
+            UsageError: not one tree per request, or a root that is not the last committed token.
         """
-        if len(trees) != len(self.committed):
-            raise UsageError(f"{len(trees)} trees for {len(self.committed)} requests; expected one each")
-        return [self._step(request, tree) for request, tree in enumerate(trees)]
+        self._requests = [request for request in self._requests if request.text.ended is None]
+        refuse_count(len(trees), len(self._requests))
+        return [request.step(tree) for request, tree in zip(self._requests, trees, strict=True)]
 
     def cache(self) -> list[tuple[LayerRows, ...]]:
         """State and window of every layer of every request."""
-        return [layers_of(cache.committed) for cache in self._caches]
+        return [layers_of(request.cache.committed) for request in self._requests]
 
-    def _step(self, request: int, tree: CandidateTree) -> Round:
-        cache, prefix = self._caches[request], tuple(self.committed[request])
-        rows = cache.draft(tree.tokens.tolist(), tree.parents.tolist()).astype(np.float64)
-        walked = walk(tree, rows)
-        emitted = (*(int(tree.tokens[v]) for v in walked.accepted), walked.bonus)[: self._room[request]]
+
+class _Request:
+    """One request: its text and its states."""
+
+    def __init__(self, decoder: RecurrentDecoder, text: Text) -> None:
+        self.text, self.cache = text, decoder.make_cache(decoder.model)
+        self.cache.append(text.committed[:-1])
+
+    def step(self, tree: CandidateTree) -> Round:
+        self.text.refuse(tree)
+        prefix = tuple(self.text.committed)
+        rows = self.cache.draft(tree.tokens.tolist(), tree.parents.tolist()).astype(np.float64)
+        processed = self.text.processed(tree, rows)
+        walked = walk(tree, rows if processed is None else processed)
+        emitted = self.text.commit(tree, Decision(tuple(walked.accepted), walked.bonus))
         kept = (0, *walked.accepted)[: len(emitted)]
-        cache.commit(kept)
-        self.committed[request] += emitted
-        self._room[request] -= len(emitted)
+        self.cache.commit(kept)
         return Round(
             emitted=emitted,
             prefix=prefix,
             tokens=tuple(tree.tokens.tolist()),
             parents=tuple(tree.parents.tolist()),
             rows=Array.of(rows),
+            processed=None if processed is None else Array.of(processed),
             accepted=walked.accepted,
             bonus=walked.bonus,
             kept=kept,
-            end=None if self._room[request] else EndReason.CAP,
+            end=self.text.ended,
         )
 
 
