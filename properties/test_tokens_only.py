@@ -1,0 +1,59 @@
+"""Text alone: a decoder that shows only tokens fails exactly where they differ from a right decoder's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from grounds import Ground, ground, sentences, statuses
+
+from tree_oracle.checks import choose
+from tree_oracle.decoder import ReferenceDecoder, Seam
+from tree_oracle.faults import FAULTS
+from tree_oracle.record import Case, Limits, Round, Status
+from tree_oracle.run import Budget, run_battery
+
+QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
+SEEN = [name for name, fault in FAULTS.items() if Seam.GENERATE in fault.seams]
+SOME = SEEN if os.environ.get("TREE_ORACLE_PROFILE") == "deep" else SEEN[::50]  # all of them take minutes
+
+
+class TokensOnly:
+    """Any decoder behind a wall: texts in, texts out."""
+
+    def __init__(self, inner: ReferenceDecoder) -> None:
+        self._inner = inner
+
+    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Any = None) -> list[list[int]]:
+        """The emitted tokens of every prompt."""
+        found: list[list[Round]] = self._inner.generate(prompts, limits, processors)
+        return [[token for round_ in rounds for token in round_.emitted] for rounds in found]
+
+
+def text(decoder: TokensOnly, case: Case) -> list[int] | str:
+    """The tokens of a case, or that there are none because it broke down."""
+    assert case.limits is not None
+    try:
+        return decoder.generate([list(case.prefix)], case.limits, case.processors)[0]
+    except Exception as error:  # whatever a fault leads to
+        return type(error).__name__
+
+
+def prompts(found: Ground) -> list[Case]:
+    """The listed cases of every scene for ``generate``."""
+    scenes = {s.scene.name: s.scene for check in choose() for s in check.sources if s.seam is Seam.GENERATE}
+    return [case for scene in scenes.values() for case in found.stock.of(scene)]
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_fault_that_changes_tokens_is_caught_by_the_tokens_alone(name: str) -> None:
+    """Something fails if and only if on some prompt the faulty decoder's text is not the right decoder's."""
+    fault, found = FAULTS[name], ground(FAULTS[name].target)
+    wrong, right = TokensOnly(fault.decoder(found.target)), TokensOnly(ReferenceDecoder(found.target))
+    changed = [case for case in prompts(found) if text(wrong, case) != text(right, case)]
+    report = run_battery(
+        found.subject(lambda target: TokensOnly(fault.decoder(target))), choose(), QUICK, stock=found.stock
+    )
+    assert (Status.FAILED in statuses(report).values()) == bool(changed), sentences(report)
