@@ -15,7 +15,6 @@ from itertools import zip_longest
 
 from tree_oracle.checks import CHECKS, OUTCOMES, Check, Source, Stage, outcomes_of, witness_of
 from tree_oracle.decoder import Seam
-from tree_oracle.masked.kinds import CHUNKED, FULL, layer_kinds, size_of
 from tree_oracle.record import (
     Case,
     CheckResult,
@@ -24,7 +23,6 @@ from tree_oracle.record import (
     Report,
     Round,
     Status,
-    Unsupported,
     Witness,
     case_id,
     worst,
@@ -32,6 +30,7 @@ from tree_oracle.record import (
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.driver import Driver
+from tree_oracle.run.edges import edges_of
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import AGAINST, Exploration
@@ -40,7 +39,6 @@ from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
 from tree_oracle.run.tally import Finished, Head, Tally, bare_result, lowest_broken, witness_key
-from tree_oracle.target import Target
 
 IN_PROCESS = "none: this process, which cannot stop a hang"
 
@@ -244,18 +242,6 @@ class Battery:
             self._told[told] = came or self._told.get(told, False)
 
 
-def edges_of(target: Target) -> tuple[tuple[int, bool], ...]:
-    """The windows and chunks of the target that texts as long as the listed ones reach; of larger ones nothing is said."""
-    try:
-        config = target.model.config
-        kinds = sorted(set(layer_kinds(config)) - {FULL})
-    except (Unsupported, AttributeError, TypeError):  # a model of another type: nothing is known of its layers
-        return ()
-    found = [(size_of(config, kind), kind == CHUNKED) for kind in kinds]
-    return tuple(edge for edge in found if edge[0] <= _WITHIN_REACH)
-
-
-_WITHIN_REACH = 8  # positions: the listed prefixes have up to nine tokens
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
 
 
