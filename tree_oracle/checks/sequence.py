@@ -11,10 +11,13 @@ from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.due import ending, room
+from tree_oracle.checks.ends import PROMPT_ENDS
+from tree_oracle.checks.minimums import PROMPT_MINIMUMS
 from tree_oracle.checks.path_rows import choosing_rows
 from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
+from tree_oracle.checks.stop_sequences import PROMPT_STOPS
 from tree_oracle.checks.view import View, text_of
 from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.seams import Seam
@@ -25,7 +28,11 @@ from tree_oracle.record import Finding, Status
     "SEQUENCE-01",
     rung=3,
     needs=("prefix",),
-    sources=(Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS), Source(Seam.TAP, PROMPTS)),
+    sources=(
+        Source(Seam.SESSION, ROUNDS),
+        *(Source(Seam.GENERATE, scene) for scene in (PROMPTS, PROMPT_ENDS, PROMPT_STOPS, PROMPT_MINIMUMS)),
+        Source(Seam.TAP, PROMPTS),
+    ),
     source="lossless greedy decoding; systems.md section 1",
 )
 def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
