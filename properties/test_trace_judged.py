@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from grounds import ground, statuses
@@ -16,7 +17,18 @@ from trace_grounds import fields_of, numbered, small_trace
 from tree_oracle.checks import choose
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import find_fault
-from tree_oracle.record import Continuation, Grade, LayerRows, Limits, Noise, Report, Round, Status, UsageError
+from tree_oracle.record import (
+    Continuation,
+    EndReason,
+    Grade,
+    LayerRows,
+    Limits,
+    Noise,
+    Report,
+    Round,
+    Status,
+    UsageError,
+)
 from tree_oracle.run.trace_cases import reads_rounds, reads_texts
 from tree_oracle.run.trace_floor import Controls, controls_of, with_floor
 from tree_oracle.run.trace_judge import judge_trace
@@ -307,3 +319,13 @@ def test_control_rows_tell_the_floor(tmp_path: Path) -> None:
     assert floored.error((1, 2)) == floored.noise().sequential
     assert [with_floor(truth, found, engine).grade for engine in ("", "transformers")] == [Grade.SAME_ENGINE] * 2
     assert with_floor(truth, Controls(), "other") is truth
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_text_that_has_ended_owes_no_kept_nodes(tmp_path: Path, told: bool) -> None:
+    """The last round of a recorded text owes no kept nodes, whether it names an end or the request is done; others do."""
+    end = EndReason.CAP if told else None
+    last = [[*text[:-1], msgspec.structs.replace(text[-1], kept=(0, 0), end=end)] for text in rounds_of()]
+    assert statuses(judged(record(tmp_path / "t.jsonl", last)))["COMMIT-02"] is PASSED
+    first = [[msgspec.structs.replace(text[0], kept=(0, 0)), *text[1:]] for text in rounds_of()]
+    assert statuses(judged(record(tmp_path / "u.jsonl", first)))["COMMIT-02"] is FAILED

@@ -47,6 +47,11 @@ def text_of(rounds: Iterable[Round]) -> tuple[int, ...]:
     return tuple(token for round_ in rounds for token in round_.emitted)
 
 
+def is_built_on(round_: Round) -> bool:
+    """Whether another round may start from what this one leaves: a request that has ended owes nothing of its cache."""
+    return round_.end is None
+
+
 def history(round_: Round, node: int) -> tuple[int, ...]:
     """Every token up to and including ``node``: the prefix (root last), then the branch below the root."""
     prefix, tokens, parents = shown(round_)

@@ -20,7 +20,7 @@ from tree_oracle.checks.check import Check
 from tree_oracle.checks.handing import NotTaken
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, is_built_on
 from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
@@ -118,8 +118,19 @@ def _is_generation(case: Case) -> bool:
 
 
 def _missing(check: Check, rounds: tuple[Round, ...]) -> str:
-    """The first field that the check needs and some round does not show."""
-    return next((name for name in check.needs for round_ in rounds if getattr(round_, name) is None), "")
+    """The first field that the check needs and some round does not show; what nothing is built on need not be shown."""
+    return next(
+        (
+            name
+            for name in check.needs
+            for round_ in rounds
+            if getattr(round_, name) is None and (is_built_on(round_) or name not in _FOR_THE_NEXT)
+        ),
+        "",
+    )
+
+
+_FOR_THE_NEXT = ("cache", "kept")  # what a round leaves to the one after it
 
 
 def _blamed(status: Status, sentence: str, expected: str) -> Outcome:
