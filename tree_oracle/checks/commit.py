@@ -9,12 +9,12 @@ follows a round that names an end, so what it keeps is not judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
-from tree_oracle.checks.history import rows_equal_their_paths
+from tree_oracle.checks.history import first_wrong_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, is_built_on, shown
@@ -146,13 +146,5 @@ def the_next_round_sees_the_right_past(view: View) -> Iterator[Finding]:
     """
     if len(view.rounds) < 2:
         raise NothingToJudge(Status.NOT_APPLICABLE, "only one round was run")
-    later = replace(view, rounds=view.rounds[1:])
-    for found in rows_equal_their_paths(later):
-        assert found.round is not None
-        yield fail(
-            f"after a commit, {found.sentence}",
-            expected=found.expected,
-            seen=found.seen,
-            round=found.round + 1,
-            node=found.node,
-        )
+    for found in first_wrong_row(view, start=1):
+        yield msgspec.structs.replace(found, sentence=f"after a commit, {found.sentence}")

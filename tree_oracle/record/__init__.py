@@ -23,6 +23,7 @@ from tree_oracle.record.finding import Finding as Finding
 from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
+from tree_oracle.record.limits import limit_words as limit_words
 from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
 from tree_oracle.record.report import CheckResult as CheckResult

@@ -57,3 +57,13 @@ class Continuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tokens: tuple[int, ...]
     end: EndReason | None = None
+
+
+def limit_words(limits: Limits) -> str:
+    """Every limit that a text has, in words, and that it has no end token if there is none."""
+    told = [f"at most {limits.max_new_tokens} token{'' if limits.max_new_tokens == 1 else 's'}"]
+    told += [f"in a context of {limits.max_length}"] if limits.max_length is not None else []
+    told += [f"end tokens {list(limits.eos_ids)}" if limits.eos_ids else "no end token"]
+    told += [f"stop sequences {' '.join(str(list(sequence)) for sequence in limits.stop)}"] if limits.stop else []
+    told += [f"at least {limits.min_new} before an end token"] if limits.min_new else []
+    return ", ".join(told)
