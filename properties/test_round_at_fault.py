@@ -67,4 +67,5 @@ def test_a_wrong_past_is_traced_to_the_commit_before(check: str) -> None:
     session = made(ground().target).open([finding.case.prefix], Limits(64))
     for tree in finding.case.trees[: finding.round]:
         (last,) = session.step([CandidateTree.from_data(tree)])
+    assert last.accepted is not None
     assert f"this round starts from the commit of the one before it, of nodes {[0, *last.accepted]}" in finding.seen

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from io import StringIO
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.padding import Padding
@@ -16,6 +16,7 @@ from rich.text import Text
 from tree_oracle.record import CheckResult, Finding, Report, Status, Witness
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import verdict
+from tree_oracle.report.piped import Trimmed
 from tree_oracle.report.plain import visible
 from tree_oracle.report.words import capital, cases_words, cause_words, length_words, truth_words, witness_words
 
@@ -32,10 +33,11 @@ STYLES = {
 
 
 def make_console(file: TextIO | None = None, *, width: int | None = None) -> Console:
-    """A console that writes plain text of a fixed width when its output is piped."""
+    """A console that writes plain text of a fixed width, without blanks at the end of a line, when its output is piped."""
     out = file or sys.stdout
     piped = not out.isatty()
-    return Console(file=out, width=width or (WIDTH_WHEN_PIPED if piped else None), highlight=False)
+    file = cast("TextIO", Trimmed(out)) if piped else out
+    return Console(file=file, width=width or (WIDTH_WHEN_PIPED if piped else None), highlight=False)
 
 
 def print_result(console: Console, result: CheckResult) -> None:
@@ -45,8 +47,7 @@ def print_result(console: Console, result: CheckResult) -> None:
         (f"{result.status.value:<15}", STYLES[result.status]),
         visible(_tail(result)),
     )
-    line.no_wrap, line.overflow = True, "ellipsis"
-    console.print(line)
+    console.print(line, soft_wrap=True)
 
 
 def _tail(result: CheckResult) -> str:
