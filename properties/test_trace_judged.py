@@ -37,6 +37,7 @@ from tree_oracle.trace import Recorder, Requests, TraceReader
 PROMPTS = ((3, 5, 2, 7), (9, 4))
 LIMITS = Limits(max_new_tokens=12)
 CHECKS = choose()
+VOCAB = 61  # of the exact model
 PASSED, FAILED, HIDDEN = Status.PASSED, Status.FAILED, Status.NOT_OBSERVABLE
 
 
@@ -258,15 +259,63 @@ def test_a_foreign_prompt_is_a_usage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", ["whole", "summary"])
-def test_rows_over_another_vocabulary_are_an_error(tmp_path: Path, rows: str) -> None:
-    """Rows that are not as wide as the target's are the recording's fault, said by name."""
-    path = small_trace(tmp_path / "t.jsonl", vocab=50, rows=rows)
-    report = judged(path)
-    (sentence,) = {
-        f.sentence for r in report.results if r.status is Status.ERROR for f in r.findings if "shape" in f.sentence
-    }
-    assert "rows has shape (3, 50); expected (3, " in sentence
-    assert report.exit_code in (1, 3)
+@pytest.mark.parametrize("vocab", [40, 50])
+def test_rows_over_another_vocabulary_are_a_usage_error(tmp_path: Path, rows: str, vocab: int) -> None:
+    """Rows that are not as wide as the target's are one error with their line, before any check."""
+    path = small_trace(tmp_path / "t.jsonl", vocab=vocab, rows=rows)
+    with pytest.raises(
+        UsageError, match=rf"rows of request 0 \(line 3\) have {vocab} entries; expected {VOCAB}, the voc"
+    ):
+        judged(path)
+
+
+FOREIGN = {
+    "prompt": (1, {"prompt": [3, VOCAB]}),
+    "emitted": (2, {"emitted": [VOCAB, 1]}),
+    "tokens": (2, {"tokens": [1, VOCAB, 2]}),
+    "bonus": (2, {"bonus": VOCAB}),
+}
+
+
+@pytest.mark.parametrize("field", FOREIGN)
+def test_a_token_of_another_vocabulary_is_a_usage_error(tmp_path: Path, field: str) -> None:
+    """Wherever the first token stands that the target does not have, it is named once, and no check blames the decoder."""
+    path = tmp_path / "t.jsonl"
+    with Recorder(path) as trace:
+        trace.round(trace.request([3, 1]), tokens=[1, 4, 2], parents=[-1, 0, 0], accepted=[1], emitted=[4, 1], bonus=1)
+    lines = path.read_bytes().splitlines()
+    place, changed = FOREIGN[field]
+    line = json.loads(lines[place])
+    line = line | changed if field == "prompt" else line | {"round": line["round"] | changed}
+    lines[place] = json.dumps(line).encode()
+    path.write_bytes(b"\n".join([*numbered(lines), b""]))
+    with pytest.raises(
+        UsageError, match=rf"of request 0 \(line {place + 1}\) holds token {VOCAB}; expected 0 to {VOCAB - 1}"
+    ):
+        judged(path)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "named", "fits"),
+    [
+        ("exact", "exact", True),
+        ("exact:vocab=61,seed=0", "exact", True),
+        ("exact:seed=1", "exact", False),
+        ("tiny:qwen3", "exact", False),
+        ("counts by one", "exact", True),
+        ("dir:somewhere", "exact", True),
+        ("exact:seed=no", "exact", True),
+        ("", "exact", True),
+    ],
+)
+def test_a_trace_of_another_target_is_a_usage_error(tmp_path: Path, recorded: str, named: str, fits: bool) -> None:
+    """Two built-in targets that are not the same one are told apart before any check; other names may stand for anything."""
+    path = record(tmp_path / "t.jsonl", rounds_of(), target=recorded)
+    if fits:
+        assert judged(path).exit_code == 0
+        return
+    with pytest.raises(UsageError, match=f"recorded with target '{recorded}'; it cannot be judged by target '{named}'"):
+        judged(path)
 
 
 def test_a_limit_on_requests_is_said(tmp_path: Path) -> None:
