@@ -76,7 +76,8 @@ def _each(view: View, judge: Judge, explained: Explained) -> Iterator[Finding]:
 def _told(view: View, own: _Own, found: Finding, explained: Explained) -> Finding:
     place = own.places[found.round or 0]
     why = explained(view, place, found) if found.status is Status.FAILED else ""
-    sentence = f"request {own.number} of {len(view.case.batch)}: {found.sentence}{why and f'; {why}'}"
+    whose = f"request {own.number} of {len(view.case.batch)}, in its round {found.round or 0}"
+    sentence = f"{whose}: {found.sentence}{why and f'; {why}'}"
     return msgspec.structs.replace(found, sentence=sentence, round=place)
 
 

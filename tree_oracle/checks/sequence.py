@@ -18,7 +18,7 @@ from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, round_of, text_of
 from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status, limit_words
+from tree_oracle.record import Finding, Status, counted, limit_words
 
 
 @check(
@@ -83,9 +83,11 @@ def _wrong_end(view: View, emitted: tuple[int, ...], due: int) -> Iterator[Findi
     over = not view.case.trees or any(round_.end is not None for round_ in view.rounds)
     if len(emitted) > due or (over and len(emitted) < due):
         yield fail(
-            f"{len(emitted)} tokens are emitted; the limits end the text at {due}" if due else "nothing may be emitted",
-            expected=f"{due} tokens: {limit_words(limits)}",
-            seen=f"{len(emitted)} tokens: {listing(emitted)}",
+            f"the text has {counted(len(emitted), 'token')}; the limits end it at {due}"
+            if due
+            else "nothing may be emitted",
+            expected=f"{counted(due, 'token')}: {limit_words(limits)}",
+            seen=f"{counted(len(emitted), 'token')}: {listing(emitted)}",
             round=round_of(view, max(due - 1, 0)),
         )
 

@@ -18,7 +18,7 @@ from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS, STOPS
 from tree_oracle.checks.view import View, round_of, text_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import EndReason, Finding, Level, Limits, Status, limit_words
+from tree_oracle.record import EndReason, Finding, Level, Limits, Status, counted, limit_words
 
 _SOURCES = (Source(Seam.SESSION, ENDS), Source(Seam.GENERATE, PROMPT_ENDS))
 _STOP_SOURCES = (Source(Seam.SESSION, STOPS), Source(Seam.GENERATE, PROMPT_STOPS))
@@ -60,8 +60,8 @@ def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
     if ends and ends[0] < len(text) - 1:
         yield fail(
             f"the text goes on after end token {text[ends[0]]}, its token {ends[0]}",
-            expected=f"{ends[0] + 1} tokens, the end token last",
-            seen=f"{len(text)} tokens: {listing(text)}",
+            expected=f"{counted(ends[0] + 1, 'token')}, the end token last",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=_ending_round(view, ends[0] + 1),
         )
     elif view.rounds and view.rounds[-1].end is EndReason.EOS and not ends:
@@ -84,16 +84,16 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
     allowed = room(limits, len(view.case.prefix))
     if len(text) > allowed:
         yield fail(
-            f"{len(text)} tokens are emitted where {allowed} are allowed",
+            f"the text has {counted(len(text), 'token')}; {allowed} may be emitted",
             expected=f"at most {allowed}: {limit_words(limits)}",
-            seen=f"{len(text)} tokens: {listing(text)}",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=_ending_round(view, allowed),
         )
     elif _ended(view) and len(text) < allowed and not _ends_itself(text, limits):
         yield fail(
-            f"the text ends after {len(text)} tokens, without an end token or a stop sequence",
-            expected=f"{allowed} tokens, an end token or a stop sequence",
-            seen=f"{len(text)} tokens: {listing(text)}",
+            f"the text ends after {counted(len(text), 'token')}, without an end token or a stop sequence",
+            expected=f"{counted(allowed, 'token')}, an end token or a stop sequence",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=_last_round(view),
         )
 
@@ -145,13 +145,13 @@ def ends_with_its_first_stop_sequence(view: View) -> Iterator[Finding]:
         count, sequence = met[0]
         yield fail(
             f"the text goes on after stop sequence {listing(sequence)}, complete with its token {count - 1}",
-            expected=f"{count} tokens, the stop sequence last",
-            seen=f"{len(text)} tokens: {listing(text)}",
+            expected=f"{counted(count, 'token')}, the stop sequence last",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=_ending_round(view, count),
         )
     elif _ended(view) and ending(text, limits, len(view.case.prefix)) is None:
         yield fail(
-            f"the text ends after {len(text)} tokens with no stop sequence, end token or cap to end it",
+            f"the text ends after {counted(len(text), 'token')} with no stop sequence, end token or cap to end it",
             expected=f"more tokens, or one of {', '.join(map(listing, limits.stop))} as the last ones",
             seen=listing(text),
             round=_last_round(view),
@@ -174,7 +174,7 @@ def holds_its_minimum(view: View) -> Iterator[Finding]:
         yield fail(
             f"end token {text[early[0]]} is emitted as token {early[0]}, before the minimum of {limits.min_new}",
             expected=f"no end token among the first {limits.min_new}",
-            seen=f"{len(text)} tokens: {listing(text)}",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=round_of(view, early[0]),
         )
 

@@ -8,6 +8,7 @@ from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
 from tree_oracle.record.case import case_id as case_id
+from tree_oracle.record.counted import counted as counted
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
 from tree_oracle.record.errors import FileError as FileError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tree_oracle.record import CheckResult, Level, Report, Status
+from tree_oracle.record import CheckResult, Level, Report, Status, counted
 from tree_oracle.report.again import doctor_command, replay_line
 from tree_oracle.report.causes import Cause, by_cause
 from tree_oracle.report.ladder import rung
-from tree_oracle.report.words import capital
+from tree_oracle.report.words import acceptance_words, capital
 
 HEADLINES = {
     0: "Held",
@@ -43,7 +43,9 @@ def advice(report: Report) -> list[Advice]:
     found = [*_failures(report), *_violations(report), *_errors(report)]
     if not found and report.exit_code == 4:
         found = _undecided(report)
-    return found or [_nothing(report)]
+    unaccepted = acceptance_words(report)
+    warning = [Advice(f"{capital(unaccepted)}.")] if unaccepted else []
+    return [*(found or [_nothing(report)]), *warning]
 
 
 def _failures(report: Report) -> list[Advice]:
@@ -60,9 +62,10 @@ def _failures(report: Report) -> list[Advice]:
 
 
 def _reach(cause: Cause, count: int) -> str:
-    share = f"{len(cause.checks)} of {_checks(count).replace(' ', ' failing ')}"
+    share = f"{len(cause.checks)} of {counted(count, 'failing check')}"
     if not cause.named:
-        return f"No single part was found that would show the same; {share} stand without a cause."
+        stands = "stands" if len(cause.checks) == 1 else "stand"
+        return f"No single part was found that would show the same; {share} {stands} without a cause."
     name = cause.name.partition(":")[0]
     certain = "alone of all suspects shows the same" if cause.certain else "is one of the suspects that show the same"
     return f"The fault {name} {certain}, in {share}."
@@ -99,13 +102,9 @@ def _nothing(report: Report) -> Advice:
     known = sum(result.known is not None for result in report.results)
     if not unseen and not known:
         return Advice("Nothing to do: every check that applies was judged.")
-    said = [f"{_checks(known)} failed as expected"] if known else ["nothing failed"]
-    said += [f"{_checks(unseen)} could not be seen, and nothing is said about them"] if unseen else []
+    said = [f"{counted(known, 'check')} failed as expected"] if known else ["nothing failed"]
+    said += [f"{counted(unseen, 'check')} could not be seen, of which nothing is said"] if unseen else []
     return Advice(f"{capital('; '.join(said))}.")
-
-
-def _checks(count: int) -> str:
-    return f"{count} {'check' if count == 1 else 'checks'}"
 
 
 def _due(report: Report, status: Status) -> list[CheckResult]:

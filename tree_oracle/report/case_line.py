@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tree_oracle.record import Case, Finding, LawData, MoveData, limit_words
+from tree_oracle.record import Case, Finding, LawData, MoveData, counted, limit_words
 
 
 def case_line(finding: Finding) -> str:
@@ -16,7 +16,7 @@ def case_line(finding: Finding) -> str:
     parts = [_law(case.law)] if case.law is not None else [_prefix(case)]
     if case.trees:
         nodes = sum(len(tree.tokens) for tree in case.trees)
-        parts.append(f"{len(case.trees)} {'tree' if len(case.trees) == 1 else 'trees'}, {nodes} nodes")
+        parts.append(f"{counted(len(case.trees), 'tree')}, {counted(nodes, 'node')}")
     if case.draft is not None:
         parts.append(f"draft by depth {' | '.join(' '.join(below) for below in case.draft.laws)}")
     if case.limits is not None:
@@ -30,7 +30,7 @@ def case_line(finding: Finding) -> str:
 
 def _batch(case: Case, finding: Finding) -> str:
     sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
-    parts = [f"{len(case.batch)} requests with {' + '.join(sizes)} nodes"]
+    parts = [f"{counted(len(case.batch), 'request')} with {' + '.join(sizes)} nodes"]
     parts += [limit_words(case.limits)] if case.limits is not None else []
     parts += [f"round {finding.round}, counted over all requests"] if finding.round is not None else []
     return "; ".join(parts)
@@ -41,7 +41,7 @@ def _prefix(case: Case) -> str:
 
 
 def _move(move: MoveData) -> str:
-    held = f"{move.length} rows held in pages {list(move.pages)} of {move.page_size}"
+    held = f"{counted(move.length, 'row')} held in pages {list(move.pages)} of {move.page_size}"
     return f"nodes in slots {list(move.slots)}, accepted {list(move.accepted)}; {held}"
 
 

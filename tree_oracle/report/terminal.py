@@ -13,12 +13,20 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from tree_oracle.record import CheckResult, Finding, Report, Status, Witness
+from tree_oracle.record import CheckResult, Finding, Report, Status, Witness, counted
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import verdict
 from tree_oracle.report.piped import Trimmed
 from tree_oracle.report.plain import visible
-from tree_oracle.report.words import capital, cases_words, cause_words, length_words, truth_words, witness_words
+from tree_oracle.report.words import (
+    acceptance_words,
+    capital,
+    cases_words,
+    cause_words,
+    length_words,
+    truth_words,
+    witness_words,
+)
 
 WIDTH_WHEN_PIPED = 120
 
@@ -54,10 +62,14 @@ def _tail(result: CheckResult) -> str:
     if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
         return result.reason
     if result.known is not None:
-        return f"{result.cases:>5} cases, a known failure: {result.known.reason} ({result.known.tracker})"
-    near = f", {result.near_ties} near ties" if result.near_ties else ""
+        return f"{_cases(result)}, a known failure: {result.known.reason} ({result.known.tracker})"
+    near = f", {counted(result.near_ties, 'near tie')}" if result.near_ties else ""
     why = f", {result.undecided} undecided: {result.reason}" if result.status is Status.UNDECIDED else ""
-    return f"{result.cases:>5} cases through {', '.join(result.seams) or 'nothing'}{near}{why}"
+    return f"{_cases(result)} through {', '.join(result.seams) or 'nothing'}{near}{why}"
+
+
+def _cases(result: CheckResult) -> str:
+    return f"{result.cases:>5} {'case' if result.cases == 1 else 'cases'}"
 
 
 def print_report(console: Console, report: Report, *, replay: str = "tree-oracle replay") -> None:
@@ -79,6 +91,8 @@ def _facts(report: Report) -> list[str]:
     lines = [f"checks    {', '.join(f'{counts[status]} {status.value}' for status in Status)}"]
     lines += [f"known     expected to fail: {', '.join(known)}"] if known else []
     lines.append(f"witness   {witness_words(report)}")
+    unaccepted = acceptance_words(report)
+    lines += [f"warning   {unaccepted}"] if unaccepted else []
     lines += [*_lengths(report), *_ledger(report)]
     lines.append(f"truth     {truth_words(report)}")
     if report.digest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from tree_oracle.record import Finding, Report
+from tree_oracle.record import Finding, Report, counted
 from tree_oracle.report.ladder import GRADES
 
 _WHOLE_ROUNDS = {"open", "generate"}
@@ -14,10 +14,21 @@ def witness_words(report: Report) -> str:
     """Whether anything shows that speculation ran."""
     seen = report.witness
     if seen.rounds:
-        return f"{seen.rounds} verify rounds, {seen.drafted} drafted, {seen.accepted} accepted tokens"
+        return f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
     if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"
     return "not needed: single steps were driven, no rounds"
+
+
+def acceptance_words(report: Report) -> str:
+    """What a run that holds something cannot have shown, where tokens were drafted and none was accepted; else empty."""
+    if report.held is None:
+        return ""
+    for seen, whose in ((report.witness, ""), (report.own, "the decoder's own ")):
+        if seen.drafted and not seen.accepted:
+            drafted = f"none of {whose}{seen.drafted} drafted tokens was accepted"
+            return f"{drafted}: what follows an acceptance was never seen{' on them' if whose else ''}"
+    return ""
 
 
 def by_position(report: Report) -> list[tuple[int, int]]:
@@ -42,7 +53,8 @@ def truth_words(report: Report) -> str:
 
 def cause_words(finding: Finding) -> str:
     """What would show the same, and how far it was told apart; nothing is called certain that was not."""
-    tried = f"{len(finding.causes) + len(finding.ruled_out)} suspects, tried on {finding.diagnosed_on} cases"
+    count = len(finding.causes) + len(finding.ruled_out)
+    tried = f"{counted(count, 'suspect')}, tried on {counted(finding.diagnosed_on, 'case')}"
     if not finding.causes:
         return f"unknown: none of {tried}, shows the same"
     if finding.certain:
