@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,8 +17,9 @@ from tree_oracle.checks import CHECKS as ALL
 from tree_oracle.cli import main
 from tree_oracle.decoder import Seam
 from tree_oracle.faults import PLANTED
-from tree_oracle.record import Level, Report, Status, Witness, counted
+from tree_oracle.record import Ended, Finding, Level, Report, Status, Witness, counted
 from tree_oracle.report import html_page, make_console, markdown_summary, print_checks, print_examined, print_report
+from tree_oracle.report.advice import advice
 from tree_oracle.report.certificate import make_certificate
 from tree_oracle.report.ladder import verdict
 from tree_oracle.run import Examined
@@ -136,3 +138,46 @@ def test_a_name_that_is_near_to_nothing_is_told_where_all_are() -> None:
 def test_counts_are_words(number: int) -> None:
     """A noun is plural unless there is exactly one."""
     assert counted(number, "token") == (f"{number} token" if number == 1 else f"{number} tokens")
+
+
+@given(st.lists(st.sampled_from(["named", "certain", "not looked into", "no suspect"]), min_size=1, max_size=4))
+def test_what_to_do_first_has_a_cause_if_any_has(causes: list[str]) -> None:
+    """Of the failures of the lowest rung the advice names one whose cause is certain, else named, else the first."""
+    shown: dict[str, dict[str, Any]] = {
+        "named": {"causes": ("one: x", "two: y"), "diagnosed_on": 3},
+        "certain": {"causes": ("one: x",), "certain": True, "diagnosed_on": 3},
+        "not looked into": {},
+        "no suspect": {"diagnosed_on": 3},
+    }
+    checks = ("HISTORY-01", "COMMIT-01", "COMMIT-02", "COMMIT-03")
+    failures = [
+        result(check, Status.FAILED, findings=(Finding(status=Status.FAILED, sentence=check, **shown[kind]),))
+        for check, kind in zip(checks, causes, strict=False)
+    ]
+    above = result(
+        "GREEDY-01", Status.FAILED, findings=(Finding(status=Status.FAILED, sentence="x", **shown["certain"]),)
+    )
+    first = advice(report(*failures, above))[0].text
+    best = next((kind for kind in ("certain", "named") if kind in causes), causes[0])
+    due = checks[causes.index(best)]
+    if best in ("certain", "named"):
+        assert first.startswith(f"Start with {due}, on the lowest broken rung (L2 histories). The fault one")
+    else:
+        assert first.startswith("Start with ")
+        assert "GREEDY-01" not in first
+
+
+@given(st.lists(st.integers(1, 9), max_size=3), st.integers(1, 9))
+def test_every_form_says_why_rounds_ended_and_what_was_covered(ended: list[int], known: int) -> None:
+    """The reasons for which own rounds ended, and the coverage of the candidates, stand in terminal, page and summary alike."""
+    own = Witness(
+        8, 24, 10, 18, (6,), (8,), (known,), (known,), (0,), tuple(Ended(f"reason {i}", n) for i, n in enumerate(ended))
+    )
+    for shown, words in (
+        (own, f"packed 0/{known}"),
+        (msgspec.structs.replace(own, known=()), "not shown: no round shows the pool"),
+    ):
+        told = forms(msgspec.structs.replace(HOLDING, own=shown))
+        for name in ("terminal", "html", "markdown"):
+            assert words in told[name]
+            assert all(f"{one.rounds} {one.why}" in told[name] for one in shown.ended)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tree_oracle.record import CheckResult, Level, Report, Status, counted
 from tree_oracle.report.again import doctor_command, replay_line
-from tree_oracle.report.causes import Cause, by_cause
+from tree_oracle.report.causes import Cause, Told, by_cause
 from tree_oracle.report.ladder import rung
 from tree_oracle.report.words import acceptance_words, capital
 
@@ -54,11 +54,17 @@ def _failures(report: Report) -> list[Advice]:
         return []
     every = [(cause, told) for cause in causes for told in cause.told]
     due = [pair for pair in every if pair[1].result.level is Level.MUST]
-    first, told = min(due or every, key=lambda pair: pair[1].result.rung)
+    first, told = min(due or every, key=_worth)
     count = len({told.result.check for _, told in every})
     where = f"on the lowest broken rung ({rung(told.result.rung)})" if due else "a should, which decides nothing"
     text = f"Start with {told.result.check}, {where}. {_reach(first, count)}"
     return [Advice(text, replay_line(report, told.result.check, told.finding))]
+
+
+def _worth(pair: tuple[Cause, Told]) -> tuple[int, bool, bool]:
+    """Smallest what to start with: the lowest rung; there a failure whose cause is named, and one whose cause is certain."""
+    cause, told = pair
+    return told.result.rung, not cause.named, not told.finding.certain
 
 
 def _reach(cause: Cause, count: int) -> str:

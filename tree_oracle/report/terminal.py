@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from tree_oracle.record import CheckResult, Finding, Report, Status, Witness, counted
+from tree_oracle.record import CheckResult, Finding, Report, Status, counted
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import verdict
 from tree_oracle.report.piped import Trimmed
@@ -23,6 +23,8 @@ from tree_oracle.report.words import (
     capital,
     cases_words,
     cause_words,
+    coverage_words,
+    ending_words,
     length_words,
     truth_words,
     witness_words,
@@ -112,21 +114,8 @@ def result_text(result: CheckResult, *, replay: str = "tree-oracle replay", widt
 
 
 def _lengths(report: Report) -> list[str]:
-    said = length_words(report)
-    return [f"length    {said}", *_endings(report.own)] if said else []
-
-
-def _endings(own: Witness) -> list[str]:
-    """Why these rounds ended, and how far what was drafted held what came."""
-    ended = sorted(own.ended, key=lambda one: (-one.rounds, one.why))
-    lines = [f"ended     {', '.join(f'{one.rounds} {one.why}' for one in ended)}"] if ended else []
-    if not own.known:
-        return [*lines, "coverage  not shown: no round shows the pool that its tree was packed from"]
-    pool, packed = (
-        " ".join(f"{over}/{under}" for over, under in zip(part, own.known, strict=False))
-        for part in (own.pooled, own.packed)
-    )
-    return [*lines, f"coverage  by depth, the text was drafted {pool}, and packed {packed}"]
+    said = (("length", length_words(report)), ("ended", ending_words(report)), ("coverage", coverage_words(report)))
+    return [f"{name:<10}{words}" for name, words in said if words]
 
 
 def _ledger(report: Report) -> list[str]:

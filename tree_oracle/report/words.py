@@ -7,6 +7,7 @@ from itertools import zip_longest
 from tree_oracle.record import Finding, Report, counted
 from tree_oracle.report.ladder import GRADES
 
+MARK = "<!-- tree-oracle report -->"  # with which pages and summaries begin: such a file may be written over
 _WHOLE_ROUNDS = {"open", "generate"}
 
 
@@ -44,6 +45,26 @@ def length_words(report: Report) -> str:
     rates = [f"{over}/{under}" for over, under in by_position(report)]
     told = f"; by position {' '.join(rates)}" if rates else ""
     return f"{own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{told}"
+
+
+def ending_words(report: Report) -> str:
+    """Why the rounds of the decoder's own drafts ended, the most frequent reason first."""
+    ended = sorted(report.own.ended, key=lambda one: (-one.rounds, one.why)) if report.own.rounds else []
+    return ", ".join(f"{one.rounds} {one.why}" for one in ended)
+
+
+def coverage_words(report: Report) -> str:
+    """How far what was drafted, and what was packed of it, held what came."""
+    own = report.own
+    if not own.rounds:
+        return ""
+    if not own.known:
+        return "not shown: no round shows the pool that its tree was packed from"
+    pool, packed = (
+        " ".join(f"{over}/{under}" for over, under in zip(part, own.known, strict=False))
+        for part in (own.pooled, own.packed)
+    )
+    return f"by depth, the text was drafted {pool}, and packed {packed}"
 
 
 def truth_words(report: Report) -> str:
