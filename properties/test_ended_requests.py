@@ -12,7 +12,7 @@ from grounds import ground, result_of, statuses, with_methods
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tree_oracle.checks import CHECKS
+from tree_oracle.checks import CHECKS, choose
 from tree_oracle.checks.batches import BATCHES
 from tree_oracle.checks.scenes import ROUNDS
 from tree_oracle.decoder import ReferenceDecoder
@@ -111,3 +111,27 @@ def test_no_finding_speaks_of_a_root_that_nothing_follows() -> None:
     for check in ("COMMIT-01", "BATCH-03"):
         (finding,) = result_of(report, check).findings
         assert "the newest committed token, the next root, is already among them" in finding.sentence
+
+
+def test_a_decoder_that_waits_for_what_has_ended_fails() -> None:
+    """One that expects a tree for a request that has ended raises on valid input: a law of whole texts fails, others are open."""
+
+    def waiting(target: Target) -> Any:
+        def opened(prompts: Any, limits: Limits) -> Any:
+            session = ReferenceDecoder(target).open(prompts, limits)
+
+            def step(trees: Any) -> list[Round]:
+                if len(trees) != len(prompts):
+                    raise ValueError(f"{len(trees)} trees for {len(prompts)} requests")
+                return session.step(trees)
+
+            return with_methods(step=step)
+
+        return with_methods(open=opened)
+
+    cases = [case for case in ground().stock.of(BATCHES) if "cut off by its cap" in case.note]
+    checks, budget = choose(families=["BATCH", "SESSION"]), Budget(shrink_runs=0, diagnose=False)
+    report = run_battery(ground().subject(waiting), checks, budget, cases=cases, stock=ground().stock)
+    assert statuses(report)["SESSION-01"] is Status.FAILED
+    assert statuses(report)["BATCH-01"] is Status.UNDECIDED
+    assert report.exit_code == 1

@@ -29,7 +29,7 @@ from tree_oracle.record import (
     Status,
     UsageError,
 )
-from tree_oracle.run.trace_cases import reads_rounds, reads_texts
+from tree_oracle.run.trace_cases import reads_rounds
 from tree_oracle.run.trace_floor import Controls, controls_of, with_floor
 from tree_oracle.run.trace_judge import judge_trace
 from tree_oracle.trace import Recorder, Requests, TraceReader
@@ -230,7 +230,7 @@ def test_control_rows_are_a_truth_of_the_same_engine(tmp_path: Path) -> None:
 def test_reads_rounds_of_one_request_only() -> None:
     """The checks that a trace can be judged by are those over whole rounds of one request; all texts' checks are among them."""
     found = {check.id for check in CHECKS if reads_rounds(check)}
-    texts = {check.id for check in CHECKS if reads_rounds(check) and reads_texts(check)}
+    texts = {check.id for check in CHECKS if reads_rounds(check) and check.reads_texts}
     assert found >= texts >= {"SEQUENCE-01", *(f"STOP-0{i}" for i in range(1, 7))}
     assert not {name for name in found if name.split("-")[0] in ("CONSTRUCT", "MOVE", "LAW", "BATCH", "SESSION")}
 

@@ -45,11 +45,6 @@ def reads_rounds(check: Check) -> bool:
     return any(s.seam in _ROUNDS and not (s.scene.batched or s.scene.chancy) for s in check.sources)
 
 
-def reads_texts(check: Check) -> bool:
-    """Whether its law is about whole texts: then it needs nothing of their rounds but the tokens."""
-    return check.needs == ("prefix",)
-
-
 def needs_greedy(check: Check) -> bool:
     """Whether its law holds for greedy decoding only."""
     return check.id in GREEDY_LAWS or check.family in GREEDY_LAWS

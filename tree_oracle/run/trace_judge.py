@@ -45,7 +45,6 @@ from tree_oracle.run.trace_cases import (
     ended,
     needs_greedy,
     reads_rounds,
-    reads_texts,
 )
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
 from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Requests, TraceReader
@@ -204,14 +203,14 @@ class _Judging:
             return "a trace says nothing of processors"
         if self._truth is None and check.id in TRUTH_OF_THE_TARGET:
             return "needs the target: name it with --target"
-        if not reads_texts(check) and not any(map(drafted, request.rounds)):
+        if not check.reads_texts and not any(map(drafted, request.rounds)):
             return "no round shows the tree that it verified"
         return ""
 
     def _cases(self, check: Check, reader: Reader) -> Cases:
         if check.id == "SEQUENCE-01" and self._truth is None:
             return reader.chosen
-        if reads_texts(check):
+        if check.reads_texts:
             return reader.texts
         return reader.pairs if check.id in PAIRS else reader.rounds
 
