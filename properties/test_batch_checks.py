@@ -129,5 +129,5 @@ def test_a_wrong_text_names_its_request() -> None:
     ]
     report = run_battery(found.subject(wrong), (check,), Budget(shrink_runs=0, diagnose=False), cases=cases)
     (finding,) = report.results[0].findings
-    assert finding.sentence.startswith("request 1 of 3: token ")
+    assert finding.sentence.startswith("request 1 of 3, in its round 1: token ")
     assert finding.round == 4  # three requests a step: the second request's second round

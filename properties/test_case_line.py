@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from grounds import ground
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tree_oracle.faults import FAULTS
 from tree_oracle.faults.laws import LAW_FAULTS
-from tree_oracle.record import CheckResult
+from tree_oracle.record import Case, CheckResult, Finding, Limits, RequestData, Status, TreeData
 from tree_oracle.report import result_text
+from tree_oracle.report.case_line import case_line
 from tree_oracle.run import Budget
 
 
@@ -56,3 +60,38 @@ def test_a_batch_is_shown_by_its_requests() -> None:
     assert case is not None
     sizes = " + ".join(str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch)
     assert f"{len(case.batch)} requests with {sizes} nodes" in text
+
+
+tokens = st.integers(0, 60)
+limits = st.builds(
+    Limits,
+    max_new_tokens=st.integers(0, 90),
+    eos_ids=st.lists(tokens, max_size=3).map(tuple),
+    max_length=st.none() | st.integers(1, 90),
+    stop=st.lists(st.lists(tokens, min_size=1, max_size=3).map(tuple), max_size=2).map(tuple),
+    min_new=st.integers(0, 5),
+)
+TREE = TreeData((3, 4), (-1, 0))
+SHAPES = {
+    "a text": Case(prefix=(3,)),
+    "driven trees": Case(prefix=(3,), trees=(TREE, TREE)),
+    "a batch": Case(prefix=(), batch=(RequestData(prompt=(3,), trees=(TREE,)),) * 2),
+}
+
+
+@given(limits, st.sampled_from(sorted(SHAPES)))
+def test_every_limit_of_a_case_is_stated(asked: Limits, shape: str) -> None:
+    """Whether a case is a text, driven trees or a batch, its line states each of its limits and none that it has not."""
+    case = msgspec.structs.replace(SHAPES[shape], limits=asked)
+    line = case_line(Finding(status=Status.FAILED, sentence="x", case=case, round=0))
+    assert f"at most {asked.max_new_tokens} token" in line
+    stated = {
+        "in a context of": asked.max_length is not None,
+        f"in a context of {asked.max_length}": asked.max_length is not None,
+        f"end tokens {list(asked.eos_ids)}": bool(asked.eos_ids),
+        "no end token": not asked.eos_ids,
+        "stop sequences": bool(asked.stop),
+        f"at least {asked.min_new} before an end token": asked.min_new > 0,
+    }
+    assert {words: words in line for words in stated} == stated
+    assert all(str(list(sequence)) in line for sequence in asked.stop)

@@ -99,3 +99,38 @@ def test_a_known_failure_is_expected_and_a_stale_entry_fails(pytester: pytest.Py
             "*positions are being rewritten*",
         ]
     )
+
+
+UNREADABLE = {
+    "no TOML": ("[[known]", "is not a file of known failures"),
+    "a field too few": (
+        '[[known]]\ncheck = "VISIBLE-01"\nreason = "x"',
+        "entry 1 (VISIBLE-01): Object missing required field",
+    ),
+    "two for one": (
+        '[[known]]\ncheck = "VISIBLE-01"\nreason = "x"\ntracker = "y"\n' * 2,
+        "has 2 entries for VISIBLE-01",
+    ),
+    "no such check": (KNOWN.replace("VISIBLE-01", "VISIBEL-01"), "there is no such check; the nearest is VISIBLE-01"),
+    "no such check of another decoder": (KNOWN.replace("POSITION-01", "POSITON-01"), "the nearest is POSITION-01"),
+    "nothing": (None, "cannot read known.toml"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("selected", ["POSITION-01", "nothing at all"])
+def test_a_bad_list_is_a_usage_error_whatever_is_selected(
+    text: str | None, message: str, selected: str, pytester: pytest.Pytester, monkeypatch: Any
+) -> None:
+    """A file that is no list, or names a check that does not exist, is one line and no traceback, before any test."""
+    monkeypatch.setattr(DEFAULTS, "known", None)
+    pytester.makepyfile(decoders=DECODERS, test_any="def test_any(tree_check):\n    tree_check()\n")
+    if text is not None:
+        pytester.path.joinpath("known.toml").write_text(text, encoding="utf-8")
+    arguments = ["-p", "no:cacheprovider", "-p", "no:xdist", "--tree-decoder", "decoders:Right", "-k", selected]
+    result = pytester.runpytest_inprocess(*arguments, "--tree-known", "known.toml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = result.stderr.str() + result.stdout.str()
+    assert message in said
+    assert "Traceback" not in said
+    assert "INTERNALERROR" not in said

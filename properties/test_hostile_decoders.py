@@ -367,20 +367,20 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     "a lie about rounds": (stepping(lambda right, trees: Liar([{"emitted": [0]}, 1])), FAILED, "plain greedy decoding emits"),
     "a runaway text": (
         only("generate", lambda right, prompts, limits: [tokens_of(right(prompts, limits)[0]) + [5] * 2500]),
-        FAILED, "tokens are emitted; the limits end the text at",
+        FAILED, "tokens; the limits end it at",
     ),
     "a runaway round": (
         stepping(lambda right, trees: [{"emitted": (*right(trees)[0].emitted, *[5] * 3000)}]),
         FAILED, "tokens for a tree of 1 nodes; expected at most 1",
     ),
-    "no text": (only("generate", lambda *_: [[]]), FAILED, "0 tokens are emitted; the limits end the text at 1"),
+    "no text": (only("generate", lambda *_: [[]]), FAILED, "the text has 0 tokens; the limits end it at 1"),
     "nothing forever": (stepping(lambda *_: [{"emitted": []}]), FAILED, "step emitted nothing and named no end"),
     "an end at once": (
-        stepping(lambda *_: [{"emitted": [], "end": "eos"}]), FAILED, "0 tokens are emitted; the limits end the text at 64"
+        stepping(lambda *_: [{"emitted": [], "end": "eos"}]), FAILED, "the text has 0 tokens; the limits end it at 64"
     ),
     "an early end": (
         stepping(lambda right, trees: [{"emitted": right(trees)[0].emitted, "end": "cap"}]),
-        FAILED, "are emitted; the limits end the text at 64",
+        FAILED, "; the limits end it at 64",
     ),
     "no session": (only("open", lambda *_: None), ERROR, "open answered NoneType; expected a session, an object with a method"),
     "no round": (stepping(lambda *_: []), ERROR, "step is list []; expected a list with 1 entries, one per request"),
@@ -496,10 +496,10 @@ NO_DECODERS: dict[str, tuple[Any, type[Exception], str]] = {
     "raises": (raising(ValueError("no GPU")), DecoderError, "the factory raised ValueError: no GPU"),
     "exits": (lambda _: sys.exit(0), DecoderError, "the factory raised SystemExit: 0"),
     "refuses": (raising(NotImplementedError("no such model")), NotImplementedError, "no such model"),
-    "takes nothing": (lambda: None, AdapterError, "the factory cannot be called with 1 arguments"),
+    "takes nothing": (lambda: None, AdapterError, "the factory cannot be called with 1 argument:"),
     "makes nothing": (nothing, UsageError, "NoneType offers no seam; expected at least one of the methods "),
     "makes something else": (lambda _: SimpleNamespace(decode=print), UsageError, "SimpleNamespace offers no seam"),
-    "no target": (SimpleNamespace(generate=print), UsageError, "needs target="),
+    "no target": (SimpleNamespace(generate=print), UsageError, "--target SPEC on a command line"),
     "no method": (lambda _: SimpleNamespace(accept=5), UsageError, "offers no seam"),
 }
 

@@ -31,6 +31,7 @@ from tree_oracle.record import (
     write_file,
 )
 from tree_oracle.record.schema import FOLDER, NAMES, schema_json
+from tree_oracle.trace import TraceReader
 
 pytestmark = pytest.mark.versions
 
@@ -224,6 +225,19 @@ def test_what_is_no_document_is_refused_with_its_cause(tmp_path: Path, content: 
     path.write_bytes(content)
     with pytest.raises(FileError, match=f"(?i)not a tree-oracle-report file: .*{cause}"):
         read_report(path)
+
+
+@pytest.mark.parametrize("indented", [True, False])
+def test_another_document_of_ours_is_named(tmp_path: Path, indented: bool) -> None:
+    """Where one document is read as another, it is said which it is, and nothing of bytes or truncation."""
+    trace = b'{"kind":"trace","n":0,"format":"tree-oracle-trace","version":1}\n{"kind":"end","n":1}\n'
+    report = to_json(SMALL) if indented else msgspec.json.encode(SMALL)
+    (tmp_path / "trace").write_bytes(trace)
+    (tmp_path / "report").write_bytes(report)
+    with pytest.raises(FileError, match="trace is not a tree-oracle-report file: it is a tree-oracle-trace file"):
+        read_report(tmp_path / "trace")
+    with pytest.raises(FileError, match="report, line 1: .*this is a tree-oracle-report file"):
+        list(TraceReader(tmp_path / "report"))
 
 
 def test_a_file_above_the_limit_is_refused_unread(tmp_path: Path) -> None:

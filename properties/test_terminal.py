@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from tree_oracle.checks import CHECKS
 from tree_oracle.cli import main
+from tree_oracle.record import Status
+from tree_oracle.report import make_console, print_result
+from tree_oracle.run.tally import bare_result
 
 # Frozen cases only, so that every figure is the same everywhere.
 COMMANDS = {
@@ -39,4 +46,18 @@ def test_the_whole_output_is_as_it_was(
     expected = USAGE if name.startswith(("an unknown", "no ", "not ")) else CODES.get(name, HELD)
     assert result.exit_code == expected, result.output
     assert "\x1b" not in result.output
-    assert "\n".join(line.rstrip() for line in result.output.splitlines()) == snapshot
+    lines = result.output.splitlines()
+    assert lines == [line.rstrip() for line in lines]
+    assert "\n".join(lines) == snapshot
+
+
+@given(st.sampled_from(list(Status)), st.text(st.sampled_from("abc "), min_size=100, max_size=300))
+def test_a_check_is_one_line_without_blanks_at_its_end(status: Status, reason: str) -> None:
+    """However long its reason is, the line of a check is neither broken nor cut where it is piped."""
+    out = StringIO()
+    print_result(make_console(out), bare_result(CHECKS["GREEDY-03"], status, cases=3, reason=reason))
+    (line,) = out.getvalue().splitlines()
+    assert line == line.rstrip()
+    assert status.value in line
+    if status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE, Status.UNDECIDED):
+        assert reason.rstrip() in line

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from grounds import ground, statuses
@@ -16,8 +17,19 @@ from trace_grounds import fields_of, numbered, small_trace
 from tree_oracle.checks import choose
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import find_fault
-from tree_oracle.record import Continuation, Grade, LayerRows, Limits, Noise, Report, Round, Status, UsageError
-from tree_oracle.run.trace_cases import reads_rounds, reads_texts
+from tree_oracle.record import (
+    Continuation,
+    EndReason,
+    Grade,
+    LayerRows,
+    Limits,
+    Noise,
+    Report,
+    Round,
+    Status,
+    UsageError,
+)
+from tree_oracle.run.trace_cases import reads_rounds
 from tree_oracle.run.trace_floor import Controls, controls_of, with_floor
 from tree_oracle.run.trace_judge import judge_trace
 from tree_oracle.trace import Recorder, Requests, TraceReader
@@ -25,6 +37,7 @@ from tree_oracle.trace import Recorder, Requests, TraceReader
 PROMPTS = ((3, 5, 2, 7), (9, 4))
 LIMITS = Limits(max_new_tokens=12)
 CHECKS = choose()
+VOCAB = 61  # of the exact model
 PASSED, FAILED, HIDDEN = Status.PASSED, Status.FAILED, Status.NOT_OBSERVABLE
 
 
@@ -217,7 +230,7 @@ def test_control_rows_are_a_truth_of_the_same_engine(tmp_path: Path) -> None:
 def test_reads_rounds_of_one_request_only() -> None:
     """The checks that a trace can be judged by are those over whole rounds of one request; all texts' checks are among them."""
     found = {check.id for check in CHECKS if reads_rounds(check)}
-    texts = {check.id for check in CHECKS if reads_rounds(check) and reads_texts(check)}
+    texts = {check.id for check in CHECKS if reads_rounds(check) and check.reads_texts}
     assert found >= texts >= {"SEQUENCE-01", *(f"STOP-0{i}" for i in range(1, 7))}
     assert not {name for name in found if name.split("-")[0] in ("CONSTRUCT", "MOVE", "LAW", "BATCH", "SESSION")}
 
@@ -246,15 +259,63 @@ def test_a_foreign_prompt_is_a_usage_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", ["whole", "summary"])
-def test_rows_over_another_vocabulary_are_an_error(tmp_path: Path, rows: str) -> None:
-    """Rows that are not as wide as the target's are the recording's fault, said by name."""
-    path = small_trace(tmp_path / "t.jsonl", vocab=50, rows=rows)
-    report = judged(path)
-    (sentence,) = {
-        f.sentence for r in report.results if r.status is Status.ERROR for f in r.findings if "shape" in f.sentence
-    }
-    assert "rows has shape (3, 50); expected (3, " in sentence
-    assert report.exit_code in (1, 3)
+@pytest.mark.parametrize("vocab", [40, 50])
+def test_rows_over_another_vocabulary_are_a_usage_error(tmp_path: Path, rows: str, vocab: int) -> None:
+    """Rows that are not as wide as the target's are one error with their line, before any check."""
+    path = small_trace(tmp_path / "t.jsonl", vocab=vocab, rows=rows)
+    with pytest.raises(
+        UsageError, match=rf"rows of request 0 \(line 3\) have {vocab} entries; expected {VOCAB}, the voc"
+    ):
+        judged(path)
+
+
+FOREIGN = {
+    "prompt": (1, {"prompt": [3, VOCAB]}),
+    "emitted": (2, {"emitted": [VOCAB, 1]}),
+    "tokens": (2, {"tokens": [1, VOCAB, 2]}),
+    "bonus": (2, {"bonus": VOCAB}),
+}
+
+
+@pytest.mark.parametrize("field", FOREIGN)
+def test_a_token_of_another_vocabulary_is_a_usage_error(tmp_path: Path, field: str) -> None:
+    """Wherever the first token stands that the target does not have, it is named once, and no check blames the decoder."""
+    path = tmp_path / "t.jsonl"
+    with Recorder(path) as trace:
+        trace.round(trace.request([3, 1]), tokens=[1, 4, 2], parents=[-1, 0, 0], accepted=[1], emitted=[4, 1], bonus=1)
+    lines = path.read_bytes().splitlines()
+    place, changed = FOREIGN[field]
+    line = json.loads(lines[place])
+    line = line | changed if field == "prompt" else line | {"round": line["round"] | changed}
+    lines[place] = json.dumps(line).encode()
+    path.write_bytes(b"\n".join([*numbered(lines), b""]))
+    with pytest.raises(
+        UsageError, match=rf"of request 0 \(line {place + 1}\) holds token {VOCAB}; expected 0 to {VOCAB - 1}"
+    ):
+        judged(path)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "named", "fits"),
+    [
+        ("exact", "exact", True),
+        ("exact:vocab=61,seed=0", "exact", True),
+        ("exact:seed=1", "exact", False),
+        ("tiny:qwen3", "exact", False),
+        ("counts by one", "exact", True),
+        ("dir:somewhere", "exact", True),
+        ("exact:seed=no", "exact", True),
+        ("", "exact", True),
+    ],
+)
+def test_a_trace_of_another_target_is_a_usage_error(tmp_path: Path, recorded: str, named: str, fits: bool) -> None:
+    """Two built-in targets that are not the same one are told apart before any check; other names may stand for anything."""
+    path = record(tmp_path / "t.jsonl", rounds_of(), target=recorded)
+    if fits:
+        assert judged(path).exit_code == 0
+        return
+    with pytest.raises(UsageError, match=f"recorded with target '{recorded}'; it cannot be judged by target '{named}'"):
+        judged(path)
 
 
 def test_a_limit_on_requests_is_said(tmp_path: Path) -> None:
@@ -307,3 +368,13 @@ def test_control_rows_tell_the_floor(tmp_path: Path) -> None:
     assert floored.error((1, 2)) == floored.noise().sequential
     assert [with_floor(truth, found, engine).grade for engine in ("", "transformers")] == [Grade.SAME_ENGINE] * 2
     assert with_floor(truth, Controls(), "other") is truth
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_text_that_has_ended_owes_no_kept_nodes(tmp_path: Path, told: bool) -> None:
+    """The last round of a recorded text owes no kept nodes, whether it names an end or the request is done; others do."""
+    end = EndReason.CAP if told else None
+    last = [[*text[:-1], msgspec.structs.replace(text[-1], kept=(0, 0), end=end)] for text in rounds_of()]
+    assert statuses(judged(record(tmp_path / "t.jsonl", last)))["COMMIT-02"] is PASSED
+    first = [[msgspec.structs.replace(text[0], kept=(0, 0)), *text[1:]] for text in rounds_of()]
+    assert statuses(judged(record(tmp_path / "u.jsonl", first)))["COMMIT-02"] is FAILED

@@ -28,12 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tree-target", metavar="SPEC", help="target where a test names none, such as exact or tiny:qwen3")
     group.addoption("--tree-device", metavar="DEVICE", help="device of that target, such as cpu or cuda:0")
     group.addoption(
-        "--tree-known", metavar="FILE", help="known failures of the decoders, as tree-oracle check --known takes"
+        "--tree-known",
+        metavar="FILE",
+        help="known failures: TOML with a [[known]] entry for each, of check, reason, tracker and perhaps decoder",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the options on, if there are any."""
+    """Hand the options on, if there are any. A file of known failures is looked at before anything is selected."""
     target, device, known = (config.getoption(f"--tree-{name}") for name in ("target", "device", "known"))
     if target is None and device is None and known is None:
         return
@@ -42,6 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
     DEFAULTS.target = target
     DEFAULTS.device = device or DEFAULTS.device
     DEFAULTS.known = Path(known) if known is not None else None
+    if DEFAULTS.known is not None:
+        _refuse_untrue(DEFAULTS.known)
+
+
+def _refuse_untrue(known: Path) -> None:
+    from tree_oracle.record import UsageError
+    from tree_oracle.run import refuse_untrue
+
+    try:
+        refuse_untrue(known)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

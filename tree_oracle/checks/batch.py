@@ -16,7 +16,7 @@ import numpy as np
 
 from tree_oracle.checks.batches import BATCHES
 from tree_oracle.checks.check import Judge, Source, check
-from tree_oracle.checks.commit import cache_equals_a_cold_run
+from tree_oracle.checks.commit import cache_equals_a_cold_run, held_after
 from tree_oracle.checks.greedy import emits_what_greedy_decoding_emits, goes_on_while_it_can
 from tree_oracle.checks.history import rows_equal_their_paths, seen_rows
 from tree_oracle.checks.rows import same_row
@@ -76,7 +76,8 @@ def _each(view: View, judge: Judge, explained: Explained) -> Iterator[Finding]:
 def _told(view: View, own: _Own, found: Finding, explained: Explained) -> Finding:
     place = own.places[found.round or 0]
     why = explained(view, place, found) if found.status is Status.FAILED else ""
-    sentence = f"request {own.number} of {len(view.case.batch)}: {found.sentence}{why and f'; {why}'}"
+    whose = f"request {own.number} of {len(view.case.batch)}, in its round {found.round or 0}"
+    sentence = f"{whose}: {found.sentence}{why and f'; {why}'}"
     return msgspec.structs.replace(found, sentence=sentence, round=place)
 
 
@@ -134,31 +135,28 @@ def _whose_decision(view: View, place: int, found: Finding) -> str:
 
 @check("BATCH-03", rung=2, needs=("prefix", "cache"), sources=_SOURCES, source=_CLASSES)
 def caches_are_the_requests_own(view: View) -> Iterator[Finding]:
-    """After every round each request's cache holds its own committed tokens without the newest, as a cold run makes them.
+    """After every round that another may follow each request's cache holds its own committed tokens without the newest.
 
-    Woken by unequal acceptance, by requests that leave and join, and by common prefixes, of which a row may be taken for
-    cached before it is. A wrong row that is right for another request is said to be that one's.
+    Each row is as a cold run makes it; a request that has ended owes nothing of its cache. Woken by unequal acceptance, by
+    requests that leave and join, and by common prefixes, of which a row may be taken for cached before it is. A wrong row
+    that is right for another request is said to be that one's.
     """
     yield from _each(view, cache_equals_a_cold_run, _whose_cache)
 
 
 def _whose_cache(view: View, place: int, found: Finding) -> str:
     mine, others = view.rounds[place], list(_beside(view, place))
-    seen, own = _joined(mine.cache or ()), _joined(view.truth.cache(_held(mine)))
+    seen, own = _joined(mine.cache or ()), _joined(view.truth.cache(held_after(mine)))
     if len(seen) != len(own):
         grown = len(seen) - len(mine.prefix or ()) + 1
         alike = [str(other.request) for other in others if len(other.emitted) == grown]
         return f"it grew by as many rows as that of request {' or '.join(alike)}" if alike else ""
     wrong = int((seen != own).any(axis=1).argmax())
     for other in others if view.truth.exact else ():  # elsewhere no row is equal to another bit for bit
-        equal = np.flatnonzero((_joined(view.truth.cache(_held(other))) == seen[wrong]).all(axis=1)).tolist()
+        equal = np.flatnonzero((_joined(view.truth.cache(held_after(other))) == seen[wrong]).all(axis=1)).tolist()
         if equal:
             return f"it is row {equal[0]} of request {other.request}"
     return ""
-
-
-def _held(round_: Round) -> tuple[int, ...]:
-    return (*(round_.prefix or ()), *round_.emitted)[:-1]
 
 
 def _joined(layers: tuple[LayerRows, ...]) -> np.ndarray:

@@ -44,6 +44,11 @@ class Check:
         return self.id.partition("-")[0]
 
     @property
+    def reads_texts(self) -> bool:
+        """Whether its law is about whole texts: then it needs nothing of their rounds but the tokens."""
+        return self.needs == ("prefix",)
+
+    @property
     def law(self) -> str:
         """The law in one sentence."""
         return (inspect.getdoc(self.judge) or "").splitlines()[0]

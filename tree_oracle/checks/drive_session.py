@@ -18,13 +18,14 @@ import msgspec
 from tree_oracle.checks import answers
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import ask_with_limits
-from tree_oracle.checks.read_round import read_round
+from tree_oracle.checks.read_round import read_round, without_remains
 from tree_oracle.checks.view import text_of
 from tree_oracle.record import (
     AdapterError,
     Call,
     Case,
     DecoderError,
+    LayerRows,
     Limits,
     RequestData,
     Round,
@@ -184,8 +185,15 @@ def _with_caches(session: Any, rounds: list[Round]) -> list[Round]:
     except Unsupported:  # a cache that cannot be cut to one request's rows shows nothing; the round is still a round
         return rounds
     entries = protect("cache", lambda: answers.sequence(answer, "cache", len(rounds)))
-    held = protect("cache", lambda: [answers.layers(entry, "cache") for entry in entries])
-    return [msgspec.structs.replace(round_, cache=rows) for round_, rows in zip(rounds, held, strict=True)]
+    pairs = list(zip(rounds, entries, strict=True))
+    held = protect("cache", lambda: [_cache_of(round_, entry) for round_, entry in pairs])
+    shown = (msgspec.structs.replace(round_, cache=rows) for round_, rows in zip(rounds, held, strict=True))
+    return [without_remains(round_) for round_ in shown]
+
+
+def _cache_of(round_: Round, entry: Any) -> tuple[LayerRows, ...] | None:
+    """One request's cache; a request that has ended need not have one any more."""
+    return None if entry is None and round_.end is not None else answers.layers(entry, "cache")
 
 
 def _refuse(requests: Sequence[RequestData]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tree_oracle.record import AdapterError, DecoderError, MissingEngine, TreeOracleError, Unsupported
+from tree_oracle.record import AdapterError, DecoderError, MissingEngine, TreeOracleError, Unsupported, counted
 from tree_oracle.tree import CandidateTree
 
 Result = TypeVar("Result")
@@ -42,7 +42,9 @@ def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         raise Unsupported(_text(refusal) or f"{what} is not implemented") from refusal
     except BaseException as error:
         if isinstance(error, TypeError) and not _theirs(error):
-            raise AdapterError(f"{what} cannot be called with {len(arguments)} arguments: {_text(error)}") from error
+            raise AdapterError(
+                f"{what} cannot be called with {counted(len(arguments), 'argument')}: {_text(error)}"
+            ) from error
         raise DecoderError(f"{what} raised {_summary(error)}") from error
     changed = _changes(before, arguments)
     if changed:

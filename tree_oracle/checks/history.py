@@ -12,7 +12,7 @@ import numpy as np
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rows import distance, has_power, need_power, same_row
-from tree_oracle.checks.say import NothingToJudge, fail
+from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PAIRS, PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, history, relation, shown, true_rows
 from tree_oracle.decoder.seams import Seam
@@ -42,7 +42,12 @@ def rows_equal_their_paths(view: View) -> Iterator[Finding]:
     All nodes are compared, not only the accepted ones: tokens show half of the faults that rows show. On the exact model
     the comparison is bit for bit, elsewhere within the measured noise, and undecided where that noise has no power.
     """
-    for index, round_ in enumerate(view.rounds):
+    yield from first_wrong_row(view)
+
+
+def first_wrong_row(view: View, start: int = 0) -> Iterator[Finding]:
+    """The first row, from round ``start`` on, that is not the law after its own history."""
+    for index, round_ in enumerate(view.rounds[start:], start):
         truth, seen = true_rows(view, round_), seen_rows(round_)
         for node in range(len(seen)):
             if not same_row(seen[node], truth[node], view.truth, history(round_, node)):
@@ -60,10 +65,19 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
     return fail(
         f"the row of node {node} is not the law after its own history{named}",
         expected=f"argmax {int(truth[node].argmax())} after tokens {' '.join(map(str, tokens[-8:]))} (last of {len(tokens)})",
-        seen=f"argmax {int(seen[node].argmax())}, off by {distance(seen[node], truth[node]):.3g} logits",
+        seen=f"argmax {int(seen[node].argmax())}, off by {distance(seen[node], truth[node]):.3g} logits{_past(view, index)}",
         round=index,
         node=node,
     )
+
+
+def _past(view: View, index: int) -> str:
+    """The commit that a later round starts from, which may be what is wrong: the tree that is drawn is not its."""
+    if not index:
+        return ""
+    before = view.rounds[index - 1]
+    what = f"tokens {listing(before.emitted)}" if before.accepted is None else f"nodes {listing((0, *before.accepted))}"
+    return f"\nthis round starts from the commit of the one before it, of {what}: look at both"
 
 
 @check(

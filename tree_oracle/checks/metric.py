@@ -14,7 +14,7 @@ from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, branch, shown
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status
+from tree_oracle.record import Finding, Status, counted
 
 
 @check(
@@ -39,8 +39,8 @@ def an_ordinary_round_emits_one_more(view: View) -> Iterator[Finding]:
         deepest = max(len(branch(parents, node)) - 1 for node in range(len(parents)))
         if count != len(accepted) + 1 or count > deepest + 1:
             yield fail(
-                f"a round that accepts {len(accepted)} nodes emits {count} tokens",
-                expected=f"{len(accepted) + 1} tokens, at most {deepest + 1} on this tree",
+                f"a round that accepts {counted(len(accepted), 'node')} emits {counted(count, 'token')}",
+                expected=f"{counted(len(accepted) + 1, 'token')}, at most {deepest + 1} on this tree",
                 seen=f"accepted {listing(accepted)}, emitted {listing(round_.emitted)}",
                 round=index,
             )

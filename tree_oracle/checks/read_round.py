@@ -65,7 +65,12 @@ def read_round(shown: Any, prefix: tuple[int, ...], tree: TreeData | None, vocab
     for name, value in given.items():
         if value is not None:
             known[name] = _read(name, value, count, len(prefix), vocab_size)
-    return _with_bonus(Round(**known))
+    return without_remains(_with_bonus(Round(**known)))
+
+
+def without_remains(round_: Round) -> Round:
+    """A request that has ended owes nothing of its cache: what its last round leaves there is for nobody to judge."""
+    return round_ if round_.end is None else msgspec.structs.replace(round_, kept=None, cache=None)
 
 
 def _with_bonus(round_: Round) -> Round:

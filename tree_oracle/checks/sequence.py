@@ -18,10 +18,10 @@ from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS
-from tree_oracle.checks.view import View, text_of
+from tree_oracle.checks.view import View, round_of, text_of
 from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status
+from tree_oracle.record import Finding, Status, counted, limit_words
 
 
 @check(
@@ -54,7 +54,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
             break
         if found.near:
             near = True
-            yield near_tie(found, _round_of(view, place), 0)
+            yield near_tie(found, round_of(view, place), 0)
     if not wrong:
         yield from _wrong_end(view, emitted, due)
         if not _speculated(view):
@@ -71,17 +71,8 @@ def _speculated(view: View) -> bool:
     return bool(seen.drafted or seen.accepted)
 
 
-def _round_of(view: View, place: int) -> int:
-    """The round that emitted the token at ``place``."""
-    for index, round_ in enumerate(view.rounds):
-        place -= len(round_.emitted)
-        if place < 0:
-            return index
-    return len(view.rounds) - 1
-
-
 def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:
-    index = _round_of(view, place)
+    index = round_of(view, place)
     before = text_of(view.rounds)[:place]
     return fail(
         f"token {place} of the text, emitted in round {index}, is {token}; plain greedy decoding emits {best} there",
@@ -99,10 +90,12 @@ def _wrong_end(view: View, emitted: tuple[int, ...], due: int) -> Iterator[Findi
     over = not view.case.trees or any(round_.end is not None for round_ in view.rounds)
     if len(emitted) > due or (over and len(emitted) < due):
         yield fail(
-            f"{len(emitted)} tokens are emitted; the limits end the text at {due}" if due else "nothing may be emitted",
-            expected=f"{due} tokens: at most {limits.max_new_tokens}, end tokens {listing(limits.eos_ids)}",
-            seen=f"{len(emitted)} tokens: {listing(emitted)}",
-            round=max(len(view.rounds) - 1, 0),
+            f"the text has {counted(len(emitted), 'token')}; the limits end it at {due}"
+            if due
+            else "nothing may be emitted",
+            expected=f"{counted(due, 'token')}: {limit_words(limits)}",
+            seen=f"{counted(len(emitted), 'token')}: {listing(emitted)}",
+            round=round_of(view, max(due - 1, 0)),
         )
 
 

@@ -16,9 +16,9 @@ from tree_oracle.checks.minimums import MINIMUMS, PROMPT_MINIMUMS
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS, STOPS
-from tree_oracle.checks.view import View, text_of
+from tree_oracle.checks.view import View, round_of, text_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import EndReason, Finding, Level, Limits, Status
+from tree_oracle.record import EndReason, Finding, Level, Limits, Status, counted, limit_words
 
 _SOURCES = (Source(Seam.SESSION, ENDS), Source(Seam.GENERATE, PROMPT_ENDS))
 _STOP_SOURCES = (Source(Seam.SESSION, STOPS), Source(Seam.GENERATE, PROMPT_STOPS))
@@ -36,6 +36,16 @@ def _last_round(view: View) -> int:
     return max(len(view.rounds) - 1, 0)
 
 
+def _saying_round(view: View) -> int:
+    """The first round that names an end."""
+    return next((index for index, round_ in enumerate(view.rounds) if round_.end is not None), _last_round(view))
+
+
+def _ending_round(view: View, count: int) -> int:
+    """The round in which a text of ``count`` tokens had to end: the one at fault where it goes on."""
+    return round_of(view, max(count - 1, 0))
+
+
 @check("STOP-01", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASS)
 def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
     """The text ends with its first end token, which is emitted, wherever in a round that token stands.
@@ -50,9 +60,9 @@ def ends_with_its_first_end_token(view: View) -> Iterator[Finding]:
     if ends and ends[0] < len(text) - 1:
         yield fail(
             f"the text goes on after end token {text[ends[0]]}, its token {ends[0]}",
-            expected=f"{ends[0] + 1} tokens, the end token last",
-            seen=f"{len(text)} tokens: {listing(text)}",
-            round=_last_round(view),
+            expected=f"{counted(ends[0] + 1, 'token')}, the end token last",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
+            round=_ending_round(view, ends[0] + 1),
         )
     elif view.rounds and view.rounds[-1].end is EndReason.EOS and not ends:
         yield fail(
@@ -74,16 +84,16 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
     allowed = room(limits, len(view.case.prefix))
     if len(text) > allowed:
         yield fail(
-            f"{len(text)} tokens are emitted where {allowed} are allowed",
-            expected=f"at most {allowed}: {limits.max_new_tokens} new tokens, context {limits.max_length or 'unlimited'}",
-            seen=f"{len(text)} tokens: {listing(text)}",
-            round=_last_round(view),
+            f"the text has {counted(len(text), 'token')}; {allowed} may be emitted",
+            expected=f"at most {allowed}: {limit_words(limits)}",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
+            round=_ending_round(view, allowed),
         )
     elif _ended(view) and len(text) < allowed and not _ends_itself(text, limits):
         yield fail(
-            f"the text ends after {len(text)} tokens, without an end token or a stop sequence",
-            expected=f"{allowed} tokens, an end token or a stop sequence",
-            seen=f"{len(text)} tokens: {listing(text)}",
+            f"the text ends after {counted(len(text), 'token')}, without an end token or a stop sequence",
+            expected=f"{counted(allowed, 'token')}, an end token or a stop sequence",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=_last_round(view),
         )
 
@@ -106,7 +116,7 @@ def says_why_it_ends(view: View) -> Iterator[Finding]:
     Only decoders whose rounds show ``end`` can be judged.
     """
     text, limits = text_of(view.rounds), limits_of(view)
-    shown = next((round_.end for round_ in view.rounds if round_.end is not None), None)
+    shown = view.rounds[_saying_round(view)].end if view.rounds else None
     due = ending(text, limits, len(view.case.prefix))
     if shown is None:
         raise NothingToJudge(Status.NOT_OBSERVABLE, "rounds do not show end")
@@ -115,7 +125,7 @@ def says_why_it_ends(view: View) -> Iterator[Finding]:
             f"the text is said to end by {shown}",
             expected="no end yet" if due is None else due[1].value,
             seen=f"{shown} after {listing(text)}",
-            round=_last_round(view),
+            round=_saying_round(view),
         )
 
 
@@ -135,13 +145,13 @@ def ends_with_its_first_stop_sequence(view: View) -> Iterator[Finding]:
         count, sequence = met[0]
         yield fail(
             f"the text goes on after stop sequence {listing(sequence)}, complete with its token {count - 1}",
-            expected=f"{count} tokens, the stop sequence last",
-            seen=f"{len(text)} tokens: {listing(text)}",
-            round=_last_round(view),
+            expected=f"{counted(count, 'token')}, the stop sequence last",
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
+            round=_ending_round(view, count),
         )
     elif _ended(view) and ending(text, limits, len(view.case.prefix)) is None:
         yield fail(
-            f"the text ends after {len(text)} tokens with no stop sequence, end token or cap to end it",
+            f"the text ends after {counted(len(text), 'token')} with no stop sequence, end token or cap to end it",
             expected=f"more tokens, or one of {', '.join(map(listing, limits.stop))} as the last ones",
             seen=listing(text),
             round=_last_round(view),
@@ -164,8 +174,8 @@ def holds_its_minimum(view: View) -> Iterator[Finding]:
         yield fail(
             f"end token {text[early[0]]} is emitted as token {early[0]}, before the minimum of {limits.min_new}",
             expected=f"no end token among the first {limits.min_new}",
-            seen=f"{len(text)} tokens: {listing(text)}",
-            round=_last_round(view),
+            seen=f"{counted(len(text), 'token')}: {listing(text)}",
+            round=round_of(view, early[0]),
         )
 
 

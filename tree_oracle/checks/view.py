@@ -47,6 +47,20 @@ def text_of(rounds: Iterable[Round]) -> tuple[int, ...]:
     return tuple(token for round_ in rounds for token in round_.emitted)
 
 
+def round_of(view: View, place: int) -> int:
+    """The number of the round that emitted token ``place`` of the text; the last round if the text is shorter."""
+    for index, round_ in enumerate(view.rounds):
+        place -= len(round_.emitted)
+        if place < 0:
+            return index
+    return max(len(view.rounds) - 1, 0)
+
+
+def is_built_on(round_: Round) -> bool:
+    """Whether another round may start from what this one leaves: a request that has ended owes nothing of its cache."""
+    return round_.end is None
+
+
 def history(round_: Round, node: int) -> tuple[int, ...]:
     """Every token up to and including ``node``: the prefix (root last), then the branch below the root."""
     prefix, tokens, parents = shown(round_)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import click
 
 from tree_oracle.cli.common import JSON, echo_json, guarded
@@ -28,16 +30,25 @@ def list_checks(as_json: bool) -> int:
 @guarded
 def explain(name: str) -> int:
     """Explain one check or one planted fault."""
-    from tree_oracle.checks import choose
+    from tree_oracle.checks import CHECKS
     from tree_oracle.faults import PLANTED
+    from tree_oracle.record import UsageError
     from tree_oracle.report import make_console, print_check, print_fault
 
     if name in PLANTED:
         print_fault(make_console(), PLANTED[name])
-    else:
-        (found,) = choose(ids=[name])
-        print_check(make_console(), found, PLANTED.values())
+        return 0
+    if name.upper() not in CHECKS:
+        raise UsageError(_nothing_named(name, [*CHECKS, *PLANTED]))
+    print_check(make_console(), CHECKS[name.upper()], PLANTED.values())
     return 0
+
+
+def _nothing_named(name: str, known: list[str]) -> str:
+    by_letters = {one.lower(): one for one in known}
+    near = [by_letters[one] for one in get_close_matches(name.lower(), by_letters, n=3)]
+    hint = f"the nearest: {', '.join(near)}" if near else "`tree-oracle list` and `tree-oracle faults` have them all"
+    return f"no check and no planted fault {name!r}; {hint}"
 
 
 @click.command()

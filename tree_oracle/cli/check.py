@@ -51,7 +51,10 @@ _HERE = "."  # --resume without a file
 @click.option("--attention", default="sdpa", show_default=True, help="Its attention implementation.")
 @limited
 @click.option(
-    "--known", metavar="FILE", help="Known failures. Default with --decoder: tree-oracle.toml, if there is one."
+    "--known",
+    metavar="FILE",
+    help="Known failures: TOML with a [[known]] entry for each, of check, reason, tracker and perhaps decoder (the only one "
+    "that it is about). Default with --decoder: tree-oracle.toml, if there is one.",
 )
 @click.option(
     "--resume",

@@ -145,7 +145,8 @@ class ShowsCache(Protocol):
     """A session that can show what its cache holds."""
 
     def cache(self) -> Answer:
-        """Per request of the last step, per layer ``(keys, values)``, each heads x rows x width."""
+        """Per request of the last step, per layer ``(keys, values)``, each heads x rows x width; None or anything where it
+        has ended."""
         ...
 
 

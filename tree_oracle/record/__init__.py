@@ -8,6 +8,7 @@ from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
 from tree_oracle.record.case import case_id as case_id
+from tree_oracle.record.counted import counted as counted
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
 from tree_oracle.record.errors import FileError as FileError
@@ -23,6 +24,7 @@ from tree_oracle.record.finding import Finding as Finding
 from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
+from tree_oracle.record.limits import limit_words as limit_words
 from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
 from tree_oracle.record.report import CheckResult as CheckResult

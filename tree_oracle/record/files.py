@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import TypeVar
@@ -105,4 +106,16 @@ def decoded(data: bytes, path: Path, kind: type[Document], name: str, version: i
             raise FileError(f"{path} is {head.format!r} version {head.version}; expected {name!r} version {version}")
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise FileError(f"{path} is not a {name} file: {error}") from error
+        other = format_of(data)
+        said = f"it is a {other} file" if other not in ("", name) else str(error)
+        raise FileError(f"{path} is not a {name} file: {said}") from error
+
+
+def format_of(data: bytes) -> str:
+    """Which of our formats the first bytes of a file name, whatever else they hold; empty if none."""
+    found = _FORMAT.search(data[:_HEAD])
+    return found[1].decode() if found else ""
+
+
+_HEAD = 4096  # bytes in which a document of ours says what it is
+_FORMAT = re.compile(rb'"format":\s*"(tree-oracle-[a-z]+)"')

@@ -14,6 +14,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from tree_oracle.record.counted import counted
 from tree_oracle.record.errors import UsageError
 
 Sequence: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(min_length=1)]
@@ -57,3 +58,13 @@ class Continuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tokens: tuple[int, ...]
     end: EndReason | None = None
+
+
+def limit_words(limits: Limits) -> str:
+    """Every limit that a text has, in words, and that it has no end token if there is none."""
+    told = [f"at most {counted(limits.max_new_tokens, 'token')}"]
+    told += [f"in a context of {limits.max_length}"] if limits.max_length is not None else []
+    told += [f"end tokens {list(limits.eos_ids)}" if limits.eos_ids else "no end token"]
+    told += [f"stop sequences {' '.join(str(list(sequence)) for sequence in limits.stop)}"] if limits.stop else []
+    told += [f"at least {limits.min_new} before an end token"] if limits.min_new else []
+    return ", ".join(told)

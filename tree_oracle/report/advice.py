@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tree_oracle.record import CheckResult, Level, Report, Status
+from tree_oracle.record import CheckResult, Level, Report, Status, counted
 from tree_oracle.report.again import doctor_command, replay_line
-from tree_oracle.report.causes import Cause, by_cause
+from tree_oracle.report.causes import Cause, Told, by_cause
 from tree_oracle.report.ladder import rung
-from tree_oracle.report.words import capital
+from tree_oracle.report.words import acceptance_words, capital
 
 HEADLINES = {
     0: "Held",
@@ -43,7 +43,9 @@ def advice(report: Report) -> list[Advice]:
     found = [*_failures(report), *_violations(report), *_errors(report)]
     if not found and report.exit_code == 4:
         found = _undecided(report)
-    return found or [_nothing(report)]
+    unaccepted = acceptance_words(report)
+    warning = [Advice(f"{capital(unaccepted)}.")] if unaccepted else []
+    return [*(found or [_nothing(report)]), *warning]
 
 
 def _failures(report: Report) -> list[Advice]:
@@ -52,17 +54,24 @@ def _failures(report: Report) -> list[Advice]:
         return []
     every = [(cause, told) for cause in causes for told in cause.told]
     due = [pair for pair in every if pair[1].result.level is Level.MUST]
-    first, told = min(due or every, key=lambda pair: pair[1].result.rung)
+    first, told = min(due or every, key=_worth)
     count = len({told.result.check for _, told in every})
     where = f"on the lowest broken rung ({rung(told.result.rung)})" if due else "a should, which decides nothing"
     text = f"Start with {told.result.check}, {where}. {_reach(first, count)}"
     return [Advice(text, replay_line(report, told.result.check, told.finding))]
 
 
+def _worth(pair: tuple[Cause, Told]) -> tuple[int, bool, bool]:
+    """Smallest what to start with: the lowest rung; there a failure whose cause is named, and one whose cause is certain."""
+    cause, told = pair
+    return told.result.rung, not cause.named, not told.finding.certain
+
+
 def _reach(cause: Cause, count: int) -> str:
-    share = f"{len(cause.checks)} of {_checks(count).replace(' ', ' failing ')}"
+    share = f"{len(cause.checks)} of {counted(count, 'failing check')}"
     if not cause.named:
-        return f"No single part was found that would show the same; {share} stand without a cause."
+        stands = "stands" if len(cause.checks) == 1 else "stand"
+        return f"No single part was found that would show the same; {share} {stands} without a cause."
     name = cause.name.partition(":")[0]
     certain = "alone of all suspects shows the same" if cause.certain else "is one of the suspects that show the same"
     return f"The fault {name} {certain}, in {share}."
@@ -99,13 +108,9 @@ def _nothing(report: Report) -> Advice:
     known = sum(result.known is not None for result in report.results)
     if not unseen and not known:
         return Advice("Nothing to do: every check that applies was judged.")
-    said = [f"{_checks(known)} failed as expected"] if known else ["nothing failed"]
-    said += [f"{_checks(unseen)} could not be seen, and nothing is said about them"] if unseen else []
+    said = [f"{counted(known, 'check')} failed as expected"] if known else ["nothing failed"]
+    said += [f"{counted(unseen, 'check')} could not be seen, of which nothing is said"] if unseen else []
     return Advice(f"{capital('; '.join(said))}.")
-
-
-def _checks(count: int) -> str:
-    return f"{count} {'check' if count == 1 else 'checks'}"
 
 
 def _due(report: Report, status: Status) -> list[CheckResult]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tree_oracle.record import Case, Finding, LawData, MoveData
+from tree_oracle.record import Case, Finding, LawData, MoveData, counted, limit_words
 
 
 def case_line(finding: Finding) -> str:
@@ -10,24 +10,29 @@ def case_line(finding: Finding) -> str:
     case = finding.case
     assert case is not None
     if case.batch:
-        sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
-        return f"{len(case.batch)} requests with {' + '.join(sizes)} nodes; round {finding.round} of all"
+        return _batch(case, finding)
     if case.move is not None:
         return _move(case.move)
     parts = [_law(case.law)] if case.law is not None else [_prefix(case)]
     if case.trees:
         nodes = sum(len(tree.tokens) for tree in case.trees)
-        parts.append(f"{len(case.trees)} {'tree' if len(case.trees) == 1 else 'trees'}, {nodes} nodes")
+        parts.append(f"{counted(len(case.trees), 'tree')}, {counted(nodes, 'node')}")
     if case.draft is not None:
         parts.append(f"draft by depth {' | '.join(' '.join(below) for below in case.draft.laws)}")
-    if case.limits is not None and not case.trees:
-        parts.append(f"at most {case.limits.max_new_tokens} tokens, end tokens {list(case.limits.eos_ids)}")
-    if case.limits is not None and case.limits.min_new:
-        parts.append(f"at least {case.limits.min_new} tokens before an end token")
+    if case.limits is not None:
+        parts.append(limit_words(case.limits))
     if case.processors is not None:
         parts.append(f"processed by {', '.join(case.processors.applied) or 'nothing'}")
     if finding.round is not None and (len(case.trees) > 1 or (not case.trees and case.draft is None)):
         parts.append(f"round {finding.round}")
+    return "; ".join(parts)
+
+
+def _batch(case: Case, finding: Finding) -> str:
+    sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
+    parts = [f"{counted(len(case.batch), 'request')} with {' + '.join(sizes)} nodes"]
+    parts += [limit_words(case.limits)] if case.limits is not None else []
+    parts += [f"round {finding.round}, counted over all requests"] if finding.round is not None else []
     return "; ".join(parts)
 
 
@@ -36,7 +41,7 @@ def _prefix(case: Case) -> str:
 
 
 def _move(move: MoveData) -> str:
-    held = f"{move.length} rows held in pages {list(move.pages)} of {move.page_size}"
+    held = f"{counted(move.length, 'row')} held in pages {list(move.pages)} of {move.page_size}"
     return f"nodes in slots {list(move.slots)}, accepted {list(move.accepted)}; {held}"
 
 

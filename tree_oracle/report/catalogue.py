@@ -27,7 +27,7 @@ def print_checks(console: Console, checks: Iterable[Check]) -> None:
     """One line per check."""
     table = _table("check", "level", "rung", "seen through", "law")
     for check in checks:
-        seams = ", ".join(source.seam.value for source in check.sources)
+        seams = ", ".join(dict.fromkeys(source.seam.value for source in check.sources))
         table.add_row(check.id, check.level.value, f"L{check.rung}", seams, escape(check.law))
     console.print(table)
 

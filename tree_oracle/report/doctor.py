@@ -16,4 +16,4 @@ _WORDS = {True: ("ok", "green"), False: ("ADAPTER", "bold red"), None: ("-", "di
 def print_examined(console: Console, line: Examined) -> None:
     """One line: whether it is well, the seam, and what was found."""
     word, style = _WORDS[line.good]
-    console.print(Text.assemble((f"{word:<9}", style), f"{line.seam:<13}{line.sentence}"), soft_wrap=True)
+    console.print(Text.assemble((f"{word:<9}", style), f"{line.seam:<14} {line.sentence}"), soft_wrap=True)

@@ -24,9 +24,17 @@ from tree_oracle.report.causes import by_cause
 from tree_oracle.report.drawn import GAP, HEIGHT, picture
 from tree_oracle.report.ladder import rung, steps, verdict
 from tree_oracle.report.plain import shown
-from tree_oracle.report.words import by_position, capital, cases_words, cause_words, truth_words, witness_words
-
-MARK = b"<!-- tree-oracle report -->"  # by this a file is known as one that may be written over
+from tree_oracle.report.words import (
+    MARK,
+    by_position,
+    capital,
+    cases_words,
+    cause_words,
+    coverage_words,
+    ending_words,
+    truth_words,
+    witness_words,
+)
 
 
 def html_page(report: Report) -> str:
@@ -80,7 +88,10 @@ def _facts(report: Report) -> dict[str, Any]:
         "known": by_cause(report, Status.FAILED, known=True),
         "unseen": _unseen(report),
         "positions": by_position(report),
+        "mark": Markup(MARK),
         "witness": witness_words(report),
+        "ended": ending_words(report),
+        "coverage": coverage_words(report),
         "truth": truth_words(report),
         "cases": cases_words(report),
         "again": check_command(report),

@@ -32,6 +32,7 @@ def verdict(report: Report) -> str:
     """The result in one line."""
     held, broken = rung(report.held), report.broken
     end = f"weakest broken: {rung(broken)}" if broken is not None else "nothing broken"
+    end += ", but the list of known failures is not true" if broken is None and report.violations else ""
     return f"strongest held: {held}; {end}"
 
 

@@ -17,9 +17,18 @@ from tree_oracle.report.case_line import case_line
 from tree_oracle.report.causes import Cause, Told, by_cause
 from tree_oracle.report.ladder import steps, verdict
 from tree_oracle.report.markdown_text import block, cell, folded, prose, span
-from tree_oracle.report.words import capital, cases_words, cause_words, length_words, truth_words, witness_words
+from tree_oracle.report.words import (
+    MARK,
+    capital,
+    cases_words,
+    cause_words,
+    coverage_words,
+    ending_words,
+    length_words,
+    truth_words,
+    witness_words,
+)
 
-MARK = b"<!-- tree-oracle report -->"
 MOST = 60_000  # characters of all causes together
 MOST_NAMED = 50  # further findings, or reasons, that are listed by name
 
@@ -29,7 +38,7 @@ _TITLES = {Status.FAILED: "failed", Status.ERROR: "adapter at fault", Status.UND
 def markdown_summary(report: Report) -> str:
     """The whole text. The same report gives the same text."""
     parts = [
-        MARK.decode(),
+        MARK,
         f"### {headline(report)}: {span(report.decoder)} on {span(report.target)}",
         prose(f"{capital(verdict(report))} (exit code {report.exit_code})."),
         _counts(report),
@@ -121,6 +130,8 @@ def _facts(report: Report) -> str:
         ("missed", ", ".join(missed)),
         ("witness", witness_words(report)),
         ("length", length_words(report)),
+        ("ended", ending_words(report)),
+        ("coverage", coverage_words(report)),
         ("truth", truth_words(report)),
         ("cases", cases_words(report)),
         *sorted(report.environment.items()),

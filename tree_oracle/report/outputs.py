@@ -14,6 +14,7 @@ from typing import TypeVar
 from tree_oracle.record import FileError, Report, UsageError, write_file
 from tree_oracle.report import html, markdown
 from tree_oracle.report.junit import write_junit
+from tree_oracle.report.words import MARK
 
 Document = TypeVar("Document")
 
@@ -32,8 +33,8 @@ class Kind:
 KINDS = {
     "output": Kind("report", (b'"tree-oracle-report"',), write_file),
     "junit": Kind("JUnit file", (b'<testsuites name="tree-oracle"',), write_junit),
-    "html": Kind("HTML report", (html.MARK,), html.write_html),
-    "markdown": Kind("Markdown summary", (markdown.MARK,), markdown.write_markdown),
+    "html": Kind("HTML report", (MARK.encode(),), html.write_html),
+    "markdown": Kind("Markdown summary", (MARK.encode(),), markdown.write_markdown),
 }
 
 

@@ -20,8 +20,7 @@ def print_proof(console: Console, proof: Proof) -> None:
         (f"{'ok' if proof.good else 'NOT OK':<8}", "green" if proof.good else "bold red"),
         f"{proof.what:<11}{proof.name:<30} {proof.target:<12} {told}{proof.statement}",
     )
-    line.no_wrap, line.overflow = True, "ellipsis"
-    console.print(line)
+    console.print(line, soft_wrap=True)
 
 
 def print_cell(console: Console, cell: Cell) -> None:
@@ -33,8 +32,7 @@ def print_cell(console: Console, cell: Cell) -> None:
         told += f": {', '.join(cell.causes)}" if len(cell.causes) > 1 else ""
         style = "" if cell.good else "bold red"
     line = Text(f"{cell.fault:<36} {cell.seam:<14} {told}", style=style)
-    line.no_wrap, line.overflow = True, "ellipsis"
-    console.print(line)
+    console.print(line, soft_wrap=True)
 
 
 def print_matrix(console: Console, cells: Sequence[Cell]) -> None:

@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import sys
 from io import StringIO
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from tree_oracle.record import CheckResult, Finding, Report, Status, Witness
+from tree_oracle.record import CheckResult, Finding, Report, Status, counted
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.ladder import verdict
+from tree_oracle.report.piped import Trimmed
 from tree_oracle.report.plain import visible
-from tree_oracle.report.words import capital, cases_words, cause_words, length_words, truth_words, witness_words
+from tree_oracle.report.words import (
+    acceptance_words,
+    capital,
+    cases_words,
+    cause_words,
+    coverage_words,
+    ending_words,
+    length_words,
+    truth_words,
+    witness_words,
+)
 
 WIDTH_WHEN_PIPED = 120
 
@@ -32,10 +43,11 @@ STYLES = {
 
 
 def make_console(file: TextIO | None = None, *, width: int | None = None) -> Console:
-    """A console that writes plain text of a fixed width when its output is piped."""
+    """A console that writes plain text of a fixed width, without blanks at the end of a line, when its output is piped."""
     out = file or sys.stdout
     piped = not out.isatty()
-    return Console(file=out, width=width or (WIDTH_WHEN_PIPED if piped else None), highlight=False)
+    file = cast("TextIO", Trimmed(out)) if piped else out
+    return Console(file=file, width=width or (WIDTH_WHEN_PIPED if piped else None), highlight=False)
 
 
 def print_result(console: Console, result: CheckResult) -> None:
@@ -45,18 +57,21 @@ def print_result(console: Console, result: CheckResult) -> None:
         (f"{result.status.value:<15}", STYLES[result.status]),
         visible(_tail(result)),
     )
-    line.no_wrap, line.overflow = True, "ellipsis"
-    console.print(line)
+    console.print(line, soft_wrap=True)
 
 
 def _tail(result: CheckResult) -> str:
     if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
         return result.reason
     if result.known is not None:
-        return f"{result.cases:>5} cases, a known failure: {result.known.reason} ({result.known.tracker})"
-    near = f", {result.near_ties} near ties" if result.near_ties else ""
+        return f"{_cases(result)}, a known failure: {result.known.reason} ({result.known.tracker})"
+    near = f", {counted(result.near_ties, 'near tie')}" if result.near_ties else ""
     why = f", {result.undecided} undecided: {result.reason}" if result.status is Status.UNDECIDED else ""
-    return f"{result.cases:>5} cases through {', '.join(result.seams) or 'nothing'}{near}{why}"
+    return f"{_cases(result)} through {', '.join(result.seams) or 'nothing'}{near}{why}"
+
+
+def _cases(result: CheckResult) -> str:
+    return f"{result.cases:>5} {'case' if result.cases == 1 else 'cases'}"
 
 
 def print_report(console: Console, report: Report, *, replay: str = "tree-oracle replay") -> None:
@@ -78,6 +93,8 @@ def _facts(report: Report) -> list[str]:
     lines = [f"checks    {', '.join(f'{counts[status]} {status.value}' for status in Status)}"]
     lines += [f"known     expected to fail: {', '.join(known)}"] if known else []
     lines.append(f"witness   {witness_words(report)}")
+    unaccepted = acceptance_words(report)
+    lines += [f"warning   {unaccepted}"] if unaccepted else []
     lines += [*_lengths(report), *_ledger(report)]
     lines.append(f"truth     {truth_words(report)}")
     if report.digest:
@@ -97,21 +114,8 @@ def result_text(result: CheckResult, *, replay: str = "tree-oracle replay", widt
 
 
 def _lengths(report: Report) -> list[str]:
-    said = length_words(report)
-    return [f"length    {said}", *_endings(report.own)] if said else []
-
-
-def _endings(own: Witness) -> list[str]:
-    """Why these rounds ended, and how far what was drafted held what came."""
-    ended = sorted(own.ended, key=lambda one: (-one.rounds, one.why))
-    lines = [f"ended     {', '.join(f'{one.rounds} {one.why}' for one in ended)}"] if ended else []
-    if not own.known:
-        return [*lines, "coverage  not shown: no round shows the pool that its tree was packed from"]
-    pool, packed = (
-        " ".join(f"{over}/{under}" for over, under in zip(part, own.known, strict=False))
-        for part in (own.pooled, own.packed)
-    )
-    return [*lines, f"coverage  by depth, the text was drafted {pool}, and packed {packed}"]
+    said = (("length", length_words(report)), ("ended", ending_words(report)), ("coverage", coverage_words(report)))
+    return [f"{name:<10}{words}" for name, words in said if words]
 
 
 def _ledger(report: Report) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from tree_oracle.record import Finding, Report
+from tree_oracle.record import Finding, Report, counted
 from tree_oracle.report.ladder import GRADES
 
+MARK = "<!-- tree-oracle report -->"  # with which pages and summaries begin: such a file may be written over
 _WHOLE_ROUNDS = {"open", "generate"}
 
 
@@ -14,10 +15,21 @@ def witness_words(report: Report) -> str:
     """Whether anything shows that speculation ran."""
     seen = report.witness
     if seen.rounds:
-        return f"{seen.rounds} verify rounds, {seen.drafted} drafted, {seen.accepted} accepted tokens"
+        return f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
     if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"
     return "not needed: single steps were driven, no rounds"
+
+
+def acceptance_words(report: Report) -> str:
+    """What a run that holds something cannot have shown, where tokens were drafted and none was accepted; else empty."""
+    if report.held is None:
+        return ""
+    for seen, whose in ((report.witness, ""), (report.own, "the decoder's own ")):
+        if seen.drafted and not seen.accepted:
+            drafted = f"none of {whose}{seen.drafted} drafted tokens was accepted"
+            return f"{drafted}: what follows an acceptance was never seen{' on them' if whose else ''}"
+    return ""
 
 
 def by_position(report: Report) -> list[tuple[int, int]]:
@@ -35,6 +47,26 @@ def length_words(report: Report) -> str:
     return f"{own.emitted / own.rounds:.2f} tokens committed per round on its own drafts{told}"
 
 
+def ending_words(report: Report) -> str:
+    """Why the rounds of the decoder's own drafts ended, the most frequent reason first."""
+    ended = sorted(report.own.ended, key=lambda one: (-one.rounds, one.why)) if report.own.rounds else []
+    return ", ".join(f"{one.rounds} {one.why}" for one in ended)
+
+
+def coverage_words(report: Report) -> str:
+    """How far what was drafted, and what was packed of it, held what came."""
+    own = report.own
+    if not own.rounds:
+        return ""
+    if not own.known:
+        return "not shown: no round shows the pool that its tree was packed from"
+    pool, packed = (
+        " ".join(f"{over}/{under}" for over, under in zip(part, own.known, strict=False))
+        for part in (own.pooled, own.packed)
+    )
+    return f"by depth, the text was drafted {pool}, and packed {packed}"
+
+
 def truth_words(report: Report) -> str:
     """What the results were compared with, and what that cannot see."""
     return f"grade {report.grade}: {GRADES.get(report.grade, 'a grade that this release does not know')}"
@@ -42,7 +74,8 @@ def truth_words(report: Report) -> str:
 
 def cause_words(finding: Finding) -> str:
     """What would show the same, and how far it was told apart; nothing is called certain that was not."""
-    tried = f"{len(finding.causes) + len(finding.ruled_out)} suspects, tried on {finding.diagnosed_on} cases"
+    count = len(finding.causes) + len(finding.ruled_out)
+    tried = f"{counted(count, 'suspect')}, tried on {counted(finding.diagnosed_on, 'case')}"
     if not finding.causes:
         return f"unknown: none of {tried}, shows the same"
     if finding.certain:

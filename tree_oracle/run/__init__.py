@@ -23,6 +23,7 @@ from tree_oracle.run.known import KnownFailures as KnownFailures
 from tree_oracle.run.known import KnownFailuresError as KnownFailuresError
 from tree_oracle.run.known import no_known_failures as no_known_failures
 from tree_oracle.run.known import read_known as read_known
+from tree_oracle.run.known import refuse_untrue as refuse_untrue
 from tree_oracle.run.lookup import find_decoder as find_decoder
 from tree_oracle.run.plan import Plan as Plan
 

@@ -7,7 +7,7 @@
     decoder = "my_package.adapter:make_decoder"  # only for this one; without it, for every decoder
 
 Strict, so that the list is true: an entry whose check passes fails the run, and so does one whose check was not run, could not
-be seen or does not exist. An entry for another decoder is not looked at.
+be seen or does not exist. An entry for another decoder is not looked at. ``docs/known-failures.md`` is the guide.
 """
 
 from __future__ import annotations
@@ -87,13 +87,34 @@ def read_known(path: Path, decoder: str) -> KnownFailures:
     Raises:
         KnownFailuresError: the file cannot be read, is too large, is no TOML, or an entry is not what it should be.
     """
+    return _about(decoder, _entries(path), path)
+
+
+def refuse_untrue(path: Path) -> None:
+    """Return if the file is a list for every decoder that it names, of checks that exist.
+
+    Raises:
+        KnownFailuresError: as ``read_known``, or there is no such check.
+    """
+    entries = _entries(path)
+    for decoder in sorted({entry.decoder or "" for entry in entries}):
+        _about(decoder, entries, path)
+    unknown = [f"{entry.check} {_violation(entry.check, None)}" for entry in entries if entry.check not in CHECKS]
+    if unknown:
+        raise KnownFailuresError(f"{path}: {'; '.join(unknown)}")
+
+
+def _entries(path: Path) -> list[Entry]:
     try:
         file = msgspec.convert(tomllib.loads(_text(path)), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise KnownFailuresError(
             f"{path} is not a file of known failures: {error}; expected [[known]] entries"
         ) from error
-    entries = [_entry(path, number, raw) for number, raw in enumerate(file.known, 1)]
+    return [_entry(path, number, raw) for number, raw in enumerate(file.known, 1)]
+
+
+def _about(decoder: str, entries: Iterable[Entry], path: Path) -> KnownFailures:
     mine = [entry for entry in entries if entry.decoder in (None, decoder)]
     for check, count in Counter(entry.check for entry in mine).items():
         if count > 1:

@@ -1,7 +1,7 @@
 """What came of one case: drive once or twice, judge, and turn every way to misbehave into a status.
 
 decoder raised, exited, changed its input, answered NaN or twice differently   failed
-the same in a later round, where the rounds before it do not fail the check    undecided, but for SEQUENCE
+the same in a later round, where the rounds before it do not fail the check    undecided, but for laws of whole texts
 answer of the wrong shape, dtype or convention                                 error
 decoder refused the input                                                      not applicable
 the decoder has no place for the processors of the case                        not observable
@@ -17,10 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tree_oracle.checks.check import Check
+from tree_oracle.checks.due import ending
 from tree_oracle.checks.handing import NotTaken
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, is_built_on, text_of
 from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
@@ -78,7 +79,7 @@ def outcome_of(
 
 def _broken_down(check: Check, view: View, error: DecoderError) -> Outcome:
     """A decoder that broke down. What the rounds before show is the cause, and comes first; a check that finds nothing wrong
-    in them does not blame its own law for the end. That a text has no end is left to SEQUENCE."""
+    in them does not blame its own law for the end. That a text has no end is left to the laws of whole texts."""
     rounds = tuple(round_ for round_ in error.rounds if isinstance(round_, Round))
     if isinstance(error, Unfinished) and check.family != "SEQUENCE":
         return Outcome(Status.NOT_OBSERVABLE, reason=f"no text to read the target's calls by: {error}")
@@ -89,9 +90,20 @@ def _broken_down(check: Check, view: View, error: DecoderError) -> Outcome:
         outcome = _judged(check, replace(view, rounds=rounds))
         if outcome.status is Status.FAILED:
             return outcome
-        if check.family != "SEQUENCE":
+        if not check.reads_texts or _is_over(view.case, rounds):
             return Outcome(Status.UNDECIDED, reason=f"the decoder broke down in round {len(rounds)}: {error}")
     return _blamed(Status.FAILED, str(error), "an answer on valid input")
+
+
+def _is_over(case: Case, rounds: tuple[Round, ...]) -> bool:
+    """Whether a request had come to where its limits end it, without a word of it: then no step may have been due."""
+    if case.limits is None:
+        return False
+    for number in {round_.request for round_ in rounds}:
+        own = [round_ for round_ in rounds if round_.request == number]
+        if own[-1].end is None and ending(text_of(own), case.limits, len(own[0].prefix or ())):
+            return True
+    return False
 
 
 def _judged(check: Check, view: View) -> Outcome:
@@ -118,8 +130,19 @@ def _is_generation(case: Case) -> bool:
 
 
 def _missing(check: Check, rounds: tuple[Round, ...]) -> str:
-    """The first field that the check needs and some round does not show."""
-    return next((name for name in check.needs for round_ in rounds if getattr(round_, name) is None), "")
+    """The first field that the check needs and some round does not show; what nothing is built on need not be shown."""
+    return next(
+        (
+            name
+            for name in check.needs
+            for round_ in rounds
+            if getattr(round_, name) is None and (is_built_on(round_) or name not in _FOR_THE_NEXT)
+        ),
+        "",
+    )
+
+
+_FOR_THE_NEXT = ("cache", "kept")  # what a round leaves to the one after it
 
 
 def _blamed(status: Status, sentence: str, expected: str) -> Outcome:

@@ -71,7 +71,10 @@ def make_subject(
     """
     factory = is_factory(decoder)
     if target is None and not factory:
-        raise UsageError("a decoder that already holds its target needs target=..., a Target or a specification")
+        raise UsageError(
+            "a decoder that already holds its target is given together with it: target=... in Python, --target SPEC on a "
+            "command line, --tree-target SPEC in pytest"
+        )
     spec = target or DEFAULT_TARGET
     options = {"device": device, "dtype": dtype, "attention": attention}
     own = load_target(spec, **options) if isinstance(spec, str) else spec

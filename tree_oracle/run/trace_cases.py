@@ -45,11 +45,6 @@ def reads_rounds(check: Check) -> bool:
     return any(s.seam in _ROUNDS and not (s.scene.batched or s.scene.chancy) for s in check.sources)
 
 
-def reads_texts(check: Check) -> bool:
-    """Whether its law is about whole texts: then it needs nothing of their rounds but the tokens."""
-    return check.needs == ("prefix",)
-
-
 def needs_greedy(check: Check) -> bool:
     """Whether its law holds for greedy decoding only."""
     return check.id in GREEDY_LAWS or check.family in GREEDY_LAWS
@@ -76,10 +71,12 @@ class Reader:
         yield Recounted(case, Replay(request.prompt, rounds), truth, tuple(one.line for one in request.rounds))
 
     def rounds(self, request: Request) -> Iterator[Recounted]:
-        """Every round that shows a draft."""
+        """Every round that shows a draft; nothing is built on what the last one of a text leaves in the cache."""
         for prefix, one in request.with_prefixes():
             if drafted(one):
-                yield self._alone(prefix, one)
+                found = self._alone(prefix, one)
+                last = request.done and one is request.rounds[-1]
+                yield _without_remains(found) if last else found
 
     def pairs(self, request: Request) -> Iterator[Recounted]:
         """Every round that shows a draft, after the one before it."""
@@ -117,6 +114,11 @@ class Reader:
         truth = self.truth or RecordedTruth(Grade.RECORDED, _width(round_))
         case = Case(prefix=prefix, limits=_UNBOUNDED, rows=rows)
         return Recounted(case, Replay(prefix, (round_,)), truth, (one.line,))
+
+
+def _without_remains(found: Recounted) -> Recounted:
+    bare = (msgspec.structs.replace(round_, kept=None, cache=None) for round_ in found.replay.rounds)
+    return replace(found, replay=Replay(found.replay.prompt, tuple(bare)))
 
 
 def drafted(one: Recorded) -> bool:

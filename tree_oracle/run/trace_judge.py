@@ -28,15 +28,14 @@ from tree_oracle.record import (
     TieRule,
     TreeOracleError,
     Truth,
-    UsageError,
     Witness,
     worst,
 )
 from tree_oracle.run.explain import explained
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.tally import bare_result
+from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
 from tree_oracle.run.trace_cases import (
-    ANY_TOKEN,
     PAIRS,
     TRUTH_OF_THE_TARGET,
     Cases,
@@ -46,7 +45,6 @@ from tree_oracle.run.trace_cases import (
     ended,
     needs_greedy,
     reads_rounds,
-    reads_texts,
 )
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
 from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Requests, TraceReader
@@ -135,12 +133,14 @@ def judge_trace(
 
     Raises:
         TraceError: the trace cannot be read.
-        UsageError: it holds tokens or texts that the target does not have.
+        UsageError: it was recorded with another target, or holds tokens or rows that this one does not have.
     """
     first = Requests(TraceReader(path, partial=partial))
     with np.errstate(all="ignore"):  # a trace may hold any number, and what it comes to is judged
         controls = controls_of(first)
         assert first.head is not None
+        if truth is not None:
+            refuse_another_target(first.head.target, target)
         judging = _Judging(checks, truth, controls, first.head, tie_rule)
         for request in Requests(TraceReader(path, partial=partial)):
             if judging.requests == most:
@@ -170,7 +170,6 @@ class _Judging:
     ) -> None:
         self.requests, self.witness, self._tie_rule = 0, Witness(), tie_rule
         self.ledgers = [_Ledger(check) for check in checks]
-        self._vocab = truth.vocab_size if truth is not None else ANY_TOKEN
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
@@ -178,7 +177,8 @@ class _Judging:
 
     def take(self, request: Request) -> None:
         self.requests += 1
-        self._refuse_foreign(request)
+        if self._truth is not None:
+            refuse_foreign(request, self._truth.vocab_size)
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
         reader = Reader(self._truth, self._control)
         asked: dict[Cases, list[_Ledger]] = {}  # by what they judge, so that each case is read once
@@ -203,14 +203,14 @@ class _Judging:
             return "a trace says nothing of processors"
         if self._truth is None and check.id in TRUTH_OF_THE_TARGET:
             return "needs the target: name it with --target"
-        if not reads_texts(check) and not any(map(drafted, request.rounds)):
+        if not check.reads_texts and not any(map(drafted, request.rounds)):
             return "no round shows the tree that it verified"
         return ""
 
     def _cases(self, check: Check, reader: Reader) -> Cases:
         if check.id == "SEQUENCE-01" and self._truth is None:
             return reader.chosen
-        if reads_texts(check):
+        if check.reads_texts:
             return reader.texts
         return reader.pairs if check.id in PAIRS else reader.rounds
 
@@ -235,13 +235,6 @@ class _Judging:
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             ledger.finding = _finding(outcome, recounted, request)
-
-    def _refuse_foreign(self, request: Request) -> None:
-        wrong = next((token for token in request.prompt if not 0 <= token < self._vocab), None)
-        if wrong is not None:
-            raise UsageError(
-                f"prompt of request {request.number} (line {request.line}) holds token {wrong}; expected 0 to {self._vocab - 1}"
-            )
 
 
 def _no_end(check: Check, request: Request) -> str:

@@ -60,6 +60,28 @@ def parse_spec(text: str) -> TargetSpec:
     return TargetSpec(family, architecture, _settings(parts[0] if parts else "", keys))
 
 
+def same_target(one: str, other: str) -> bool | None:
+    """Whether two names stand for the same built-in target; None where one of them is a folder's or nobody's."""
+    try:
+        mine, theirs = (_told(parse_spec(name)) for name in (one, other))
+    except (UsageError, ValueError):  # a trace may hold any name
+        return None
+    return None if "dir" in (mine[0], theirs[0]) else mine == theirs
+
+
+def _told(spec: TargetSpec) -> tuple[str, str, dict[str, Any]]:
+    """What a name stands for, settings that it leaves out included."""
+    return spec.family, spec.architecture, {} if spec.family == "dir" else _whole_settings(spec)
+
+
+def _whole_settings(spec: TargetSpec) -> dict[str, Any]:
+    if spec.family == "tiny":
+        return {"seed": "0", **spec.settings}
+    from tree_oracle.target.exact_config import ExactLMConfig
+
+    return ExactLMConfig(**exact_arguments(spec.settings)).to_dict()
+
+
 def choose(what: str, name: str, known: Iterable[str]) -> None:
     """Raise a ``UsageError`` that names the nearest known name, unless ``name`` is one of them."""
     names = sorted(known)

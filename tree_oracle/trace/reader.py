@@ -17,6 +17,7 @@ from typing import IO
 
 import msgspec
 
+from tree_oracle.record.files import format_of
 from tree_oracle.trace.errors import (
     DamagedLine,
     DuplicatedLine,
@@ -90,7 +91,9 @@ class TraceReader:
 
     def _broken_off(self, said: str) -> None:
         if self.line == 0 or (self.line == 1 and said.startswith("the line")):
-            raise NotATrace(self.path, 1, f"no whole line; expected the head of a {TRACE_FORMAT}")
+            raise NotATrace(
+                self.path, 1, f"{self._instead() or 'no whole line'}; expected the head of a {TRACE_FORMAT}"
+            )
         if not self.partial:
             raise TruncatedTrace(self.path, max(self.line, 1), said)
 
@@ -102,11 +105,19 @@ class TraceReader:
             line = _DECODER.decode(data)
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
             if self.line == 1:
-                raise NotATrace(self.path, 1, f"expected the head of a {TRACE_FORMAT}: {error}") from error
+                raise NotATrace(
+                    self.path, 1, f"expected the head of a {TRACE_FORMAT}: {self._instead() or error}"
+                ) from error
             raise MalformedLine(self.path, self.line, str(error)) from error
         if line.crc is not None and found is None:
             raise MalformedLine(self.path, self.line, "crc is not the last member, or not eight hex digits")
         return line
+
+    def _instead(self) -> str:
+        """What the file is, if it is another document of ours."""
+        with open_plain(self.path) as file:
+            other = format_of(file.read(4096))
+        return f"this is a {other} file" if other not in ("", TRACE_FORMAT) else ""
 
     def _follow(self, line: Line) -> None:
         self._in_order(line)

@@ -1,9 +1,9 @@
 """The words of a certificate. Every one follows from the report; where the report does not show a thing, that is said.
 
-Rules: *lossless* is said only if the exit code is 0, the truth is of grade A or B, verify rounds were witnessed, every ``must``
-check of greedy choice and law (rungs 3 and 4) in the whole catalogue passed or found nothing of its kind, and whole texts were
-judged, their tokens (SEQUENCE-01) and their joint law (LAW-04). *Proven* is never said: a report holds cases, and cases are
-held, not proven. One case is judged by several checks, so what is counted is judgements.
+Rules: *lossless* is said only if the exit code is 0, the truth is of grade A or B, accepted drafts were witnessed, every
+``must`` check of greedy choice and law (rungs 3 and 4) in the whole catalogue passed or found nothing of its kind, and whole
+texts were judged, their tokens (SEQUENCE-01) and their joint law (LAW-04). *Proven* is never said: a report holds cases, and
+cases are held, not proven. One case is judged by several checks, so what is counted is judgements.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks import CHECKS
-from tree_oracle.record import CheckResult, Level, Report, Status
+from tree_oracle.record import Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.ladder import Step, rung, steps
+from tree_oracle.report.words import acceptance_words
 
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
@@ -31,14 +32,16 @@ NO_POWER = (
 
 def sentence(report: Report) -> str:
     """The one sentence that may be quoted."""
-    failed = [result for result in _due(report) if result.status is Status.FAILED]
-    what, asked = f"{report.decoder} on {report.target}", _count(len(report.results), "check")
-    if failed:
-        return f"{what} failed {len(failed)} of {asked}; weakest rung broken: {rung(report.broken)}."
+    failed = [result for result in report.results if result.status is Status.FAILED]
+    must = sum(result.level is Level.MUST for result in failed)
+    what, asked = f"{report.decoder} on {report.target}", counted(len(report.results), "check")
+    if must:
+        beside = f", {must} of them must checks" if must < len(failed) else ""
+        return f"{what} failed {len(failed)} of {asked}{beside}; weakest rung broken: {rung(report.broken)}."
     if report.held is None:
         return f"Of {what} nothing may be said: no rung of the ladder is held."
     passed = [result for result in report.results if result.status is Status.PASSED]
-    judged = _count(sum(result.cases for result in passed), "judgement")
+    judged = counted(sum(result.cases for result in passed), "judgement")
     end = " Lossless on these cases: greedy choice and law both held." if lossless(report) else ""
     return (
         f"{what} held {rung(report.held)} on the cases judged, against truth of grade {report.grade}: "
@@ -54,7 +57,7 @@ def lossless(report: Report) -> bool:
     return (
         report.exit_code == 0
         and report.grade in _LOSSLESS_GRADES
-        and report.witness.rounds > 0
+        and report.witness.accepted > 0
         and report.held is not None
         and report.held >= _LAW
         and all(statuses.get(check) in fine for check in asked)
@@ -66,11 +69,11 @@ def may_say(report: Report) -> Iterator[str]:
     """What follows from the report, weakest first."""
     for step in steps(report):
         if step.state == "held":
-            yield f"{step.name} held in {_count(_cases(report, step), 'judgement')}, by {', '.join(step.checks)}"
+            yield f"{step.name} held in {counted(_cases(report, step), 'judgement')}, by {', '.join(step.checks)}"
         if step.state == "broken":
             yield f"{step.name} is broken, by {', '.join(step.checks)}"
     if report.witness.rounds:
-        yield f"speculation ran: {_count(report.witness.rounds, 'verify round')} were witnessed"
+        yield f"speculation ran: {counted(report.witness.rounds, 'verify round')} were witnessed"
     if lossless(report):
         yield "lossless, on these cases"
 
@@ -85,6 +88,9 @@ def may_not_say(report: Report) -> Iterator[str]:
             yield f"{step.name}: {step.words}"
     if not report.witness.rounds:
         yield "that speculation ran: no verify round was witnessed"
+    unaccepted = acceptance_words(report)
+    if unaccepted:
+        yield f"that accepted tokens are handled right: {unaccepted}"
     if not report.own.rounds:
         yield "anything about the decoder's own drafts: every tree was handed to it"
     if report.target == "exact":
@@ -123,13 +129,5 @@ CANNOT_SEE = {
 }
 
 
-def _due(report: Report) -> list[CheckResult]:
-    return [result for result in report.results if result.level is Level.MUST]
-
-
 def _cases(report: Report, step: Step) -> int:
     return sum(result.cases for result in report.results if result.check in step.checks)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

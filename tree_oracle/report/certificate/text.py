@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tree_oracle.record import counted
 from tree_oracle.report.certificate.model import Certificate
 from tree_oracle.report.certificate.verify import Difference
 from tree_oracle.report.plain import on_one_line
@@ -35,7 +36,7 @@ def _fields(made: Certificate) -> list[tuple[str, str]]:
     result, truth, seen = made.result, made.truth, made.witness
     stated = "; ".join(f"{name} {value}" for name, value in sorted(made.subject.stated.items()))
     outcomes = len(seen.reached) + len(seen.not_reached)
-    near = f"{result.near_ties} near ties" if result.near_ties else "no near tie"
+    near = counted(result.near_ties, "near tie") if result.near_ties else "no near tie"
     return [
         ("subject", f"{made.subject.decoder} on {made.subject.target}"),
         *([("stated", f"{stated} (by whoever made this; not checked)")] if stated else []),
@@ -44,7 +45,7 @@ def _fields(made: Certificate) -> list[tuple[str, str]]:
         ("witness", f"{seen.words}; {len(seen.reached)} of {outcomes} outcomes came about"),
         ("held", f"{result.held}; weakest broken: {result.broken} (exit code {result.exit_code})"),
         ("checks", ", ".join(f"{count} {name}" for name, count in result.counts.items())),
-        ("judged", f"{result.judgements} judgements, {result.undecided} undecided, {near}"),
+        ("judged", f"{counted(result.judgements, 'judgement')}, {result.undecided} undecided, {near}"),
         ("floor", result.floor),
         ("rates", result.rates),
         ("power", made.power),
