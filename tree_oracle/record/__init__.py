@@ -11,6 +11,7 @@ from tree_oracle.record.case import case_id as case_id
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
 from tree_oracle.record.errors import FileError as FileError
+from tree_oracle.record.errors import Misdescribed as Misdescribed
 from tree_oracle.record.errors import MissingEngine as MissingEngine
 from tree_oracle.record.errors import TreeOracleError as TreeOracleError
 from tree_oracle.record.errors import Unsupported as Unsupported
