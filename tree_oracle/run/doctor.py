@@ -64,11 +64,9 @@ def _answers(battery: Battery, seam: Seam) -> Examined:
         count += 1
         try:
             battery.driver.rounds(source.seam, case)
-        except AdapterError as error:
+        except (AdapterError, DecoderError) as error:
             hint = fitting_convention(battery.subject, seam)
             return Examined(seam=seam.value, what="answers", good=False, sentence=f"{error}{hint}")
-        except DecoderError as error:
-            return Examined(seam=seam.value, what="answers", good=False, sentence=str(error))
         except TreeOracleError as error:
             return Examined(seam=seam.value, what="answers", good=None, sentence=str(error))
     hint = fitting_convention(battery.subject, seam)
