@@ -4,6 +4,7 @@ from tree_oracle.record.array import Array as Array
 from tree_oracle.record.case import Case as Case
 from tree_oracle.record.case import CaseFile as CaseFile
 from tree_oracle.record.case import DraftData as DraftData
+from tree_oracle.record.case import DrafterData as DrafterData
 from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
