@@ -1,5 +1,26 @@
-"""Ready adapters for real decoders and engines, each importable without its engine."""
+"""Ready adapters for real decoders and engines, each importable without its engine; and decoders by description."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tree_oracle._lazy import lazy_names
 from tree_oracle.adapters.engines import ENGINES as ENGINES
 from tree_oracle.adapters.engines import Engine as Engine
 from tree_oracle.adapters.engines import load_engine as load_engine
+
+if TYPE_CHECKING:
+    from tree_oracle.adapters.convention import Convention as Convention
+    from tree_oracle.adapters.described import Described as Described
+    from tree_oracle.adapters.described import Description as Description
+    from tree_oracle.adapters.described import describe as describe
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Convention": "tree_oracle.adapters.convention",
+        "Described": "tree_oracle.adapters.described",
+        "Description": "tree_oracle.adapters.described",
+        "describe": "tree_oracle.adapters.described",
+    },
+)

@@ -15,14 +15,16 @@ import numpy as np
 
 from tree_oracle.checks import answers, encodings, law_drive
 from tree_oracle.checks.counted_draft import CountedDraft
+from tree_oracle.checks.drive_drafts import Watched, rounds_by_requests
 from tree_oracle.checks.drive_session import session_rounds
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
-from tree_oracle.checks.handing import ask_with_limits
+from tree_oracle.checks.handing import NotTaken, ask_with_limits
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.checks.view import text_of
 from tree_oracle.decoder.caches import Pool
+from tree_oracle.decoder.drafters import ToldDraft
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
@@ -126,9 +128,24 @@ def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.nd
 def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.limits is None:
         raise UsageError("a case for generate holds no limits")
-    answer = ask_with_limits(decoder, "generate", [case.prefix], _replace(case.limits), case)
+    draft = _watched(case, vocab_size)
+    answer = ask_with_limits(decoder, "generate", [case.prefix], _replace(case.limits), case, draft)
     (entry,) = protect("generate", lambda: answers.sequence(answer, "generate", 1))
-    return protect("generate", lambda: _generation(entry, case.prefix, vocab_size))
+    rounds = protect("generate", lambda: _generation(entry, case.prefix, vocab_size))
+    if draft is None:
+        return rounds
+    if not draft.asked:
+        raise NotTaken("generate never asked for a draft")
+    lump = len(rounds) == 1 and rounds[0].tokens is None
+    return rounds_by_requests(draft.asked, case.prefix, text_of(rounds)) or rounds if lump else rounds
+
+
+def _watched(case: Case, vocab_size: int) -> Watched | None:
+    """The drafter of the case."""
+    if case.drafter is None or case.limits is None:
+        return None
+    ends = case.limits.eos_ids
+    return Watched(ToldDraft(case.drafter.name, case.prefix, case.drafter.text, vocab_size, ends))
 
 
 def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:

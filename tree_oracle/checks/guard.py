@@ -15,7 +15,15 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tree_oracle.record import AdapterError, DecoderError, MissingEngine, TreeOracleError, Unsupported, counted
+from tree_oracle.record import (
+    AdapterError,
+    DecoderError,
+    Misdescribed,
+    MissingEngine,
+    TreeOracleError,
+    Unsupported,
+    counted,
+)
 from tree_oracle.tree import CandidateTree
 
 Result = TypeVar("Result")
@@ -27,7 +35,7 @@ def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """The function's answer.
 
     Raises:
-        AdapterError: it does not take these arguments.
+        AdapterError: it does not take these arguments; or it was described, and is not as its description says.
         DecoderError: it raised, called ``sys.exit``, or changed an argument.
         MissingEngine: what it drives is not installed here, so there is nothing to judge.
         Unsupported: it refused, by raising ``Unsupported`` or ``NotImplementedError``.
@@ -36,7 +44,7 @@ def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         with np.errstate():  # what it sets stays with it
             answer = function(*arguments)
-    except (KeyboardInterrupt, MissingEngine):
+    except (KeyboardInterrupt, MissingEngine, Misdescribed):
         raise
     except NotImplementedError as refusal:
         raise Unsupported(_text(refusal) or f"{what} is not implemented") from refusal

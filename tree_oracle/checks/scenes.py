@@ -11,6 +11,8 @@ rounds   several trees, one per round                  open
 near     two trees, the first over a near tie (in ``near``)  open
 batches  a session of several requests (in ``batches``)  open
 prompts  a prompt and limits                           generate
+drafted  trees that no ordinary draft is (in ``drafted``)  open
+drafters a drafter of such trees                       generate
 """
 
 from __future__ import annotations

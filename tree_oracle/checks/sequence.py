@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.due import ending, room
 from tree_oracle.checks.ends import PROMPT_ENDS
 from tree_oracle.checks.minimums import PROMPT_MINIMUMS
@@ -61,6 +62,23 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
             raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
         if near:
             need_power(view.truth)
+
+
+@check(
+    "SEQUENCE-02",
+    rung=3,
+    needs=("prefix",),
+    sources=(Source(Seam.SESSION, DRAFTED), Source(Seam.GENERATE, DRAFTERS_ASKED)),
+    source="lossless greedy decoding, for any draft; adapters.md, adversarial drafters",
+)
+def whatever_is_drafted(view: View) -> Iterator[Finding]:
+    """Whatever is drafted, everything emitted is plain greedy decoding's text.
+
+    Woken by drafts that no ordinary drafter makes: equal siblings, certain edges, a short branch before token 0, trees of a
+    root alone, end tokens at every level (``tree_oracle.decoder.drafters``). The decoder must take a ``draft`` in
+    ``generate``, or trees in ``open``; equal siblings it may refuse.
+    """
+    yield from equals_plain_greedy_decoding(view)
 
 
 def _speculated(view: View) -> bool:

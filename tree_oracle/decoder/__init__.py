@@ -12,6 +12,8 @@ from tree_oracle.decoder.caches import BlockTable as BlockTable
 from tree_oracle.decoder.caches import Moved as Moved
 from tree_oracle.decoder.caches import Part as Part
 from tree_oracle.decoder.caches import Pool as Pool
+from tree_oracle.decoder.drafters import DRAFTERS as DRAFTERS
+from tree_oracle.decoder.drafters import ToldDraft as ToldDraft
 from tree_oracle.decoder.seams import Accepts as Accepts
 from tree_oracle.decoder.seams import AcceptsSampled as AcceptsSampled
 from tree_oracle.decoder.seams import Admits as Admits

@@ -102,21 +102,27 @@ class ReferenceDecoder:
         return session(self.target, self.parts, prompts, limits, processors)
 
     def generate(
-        self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Processors | None = None
+        self,
+        prompts: Sequence[Sequence[int]],
+        limits: Limits,
+        processors: Processors | None = None,
+        draft: Draft | None = None,
     ) -> list[list[Round]]:
-        """Decode every prompt to its end, round by round."""
-        return [self._generate(prompt, limits, processors) for prompt in prompts]
+        """Decode every prompt to its end, round by round, on the trees of ``draft`` if one is handed over."""
+        return [self._generate(prompt, limits, processors, draft or self.draft) for prompt in prompts]
 
-    def _generate(self, prompt: Sequence[int], limits: Limits, processors: Processors | None) -> list[Round]:
+    def _generate(
+        self, prompt: Sequence[int], limits: Limits, processors: Processors | None, draft: Draft | None
+    ) -> list[Round]:
         request = Request(self.target, self.parts, prompt, limits, processors)
         rounds: list[Round] = []
         while request.ended is None:
-            rounds.append(self._round(request))
+            rounds.append(self._round(request, draft))
         return rounds
 
-    def _round(self, request: Request) -> Round:
+    def _round(self, request: Request, draft: Draft | None) -> Round:
         """A round over a tree of its own, with the pool where that is known."""
-        if self.draft is not None:
-            return request.step(self.draft(request.committed))
+        if draft is not None:
+            return request.step(draft(tuple(request.committed)))
         tree, pool = self._own_draft.drafted(request.committed)
         return replace(request.step(tree), pool=pool.to_data())

@@ -11,6 +11,9 @@ order without the root; ``emitted`` ends with the bonus when it was emitted, and
 Processors (penalties, biases, banned sequences, a grammar) are handed to ``open`` and ``generate`` by the keyword
 ``processors``, where those have a parameter of that name; without one the cases that need it are not observable. What it
 does not have of them, a decoder refuses. It is a ``tree_oracle.record.Processors``, for all prompts of the call alike.
+
+A drafter is handed to ``generate`` in the same way, by the keyword ``draft``: ``draft(prefix)`` answers the tree for the next
+round, a ``CandidateTree`` whose root is the last token of ``prefix``, which is the prompt and everything committed.
 """
 
 from __future__ import annotations

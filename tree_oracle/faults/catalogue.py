@@ -10,6 +10,7 @@ from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
 from tree_oracle.faults.build_faults import BUILD_FAULTS
+from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
@@ -234,6 +235,7 @@ _CATALOGUE = (
     *WORK_FAULTS,
     *RANK_FAULTS,
     *PATH_FAULTS,
+    *DRAFTER_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)

@@ -4,6 +4,7 @@ from tree_oracle.record.array import Array as Array
 from tree_oracle.record.case import Case as Case
 from tree_oracle.record.case import CaseFile as CaseFile
 from tree_oracle.record.case import DraftData as DraftData
+from tree_oracle.record.case import DrafterData as DrafterData
 from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
@@ -12,6 +13,7 @@ from tree_oracle.record.counted import counted as counted
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
 from tree_oracle.record.errors import FileError as FileError
+from tree_oracle.record.errors import Misdescribed as Misdescribed
 from tree_oracle.record.errors import MissingEngine as MissingEngine
 from tree_oracle.record.errors import TreeOracleError as TreeOracleError
 from tree_oracle.record.errors import Unsupported as Unsupported

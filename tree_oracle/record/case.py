@@ -87,6 +87,13 @@ class LawData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     scripts: tuple[tuple[tuple[int, ...], ...], ...] = ()  # one session each: per round its first coins
 
 
+class DrafterData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A drafter as plain data: its name, and the text that its drafts are made for (``tree_oracle.decoder.drafters``)."""
+
+    name: str
+    text: tuple[int, ...]  # the target's own tokens after the prefix, further than the limits allow
+
+
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One input: a prefix, one tree per round, and where generation must stop."""
 
@@ -101,6 +108,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         RequestData, ...
     ] = ()  # requests of one session in the order of admission, in place of prefix and trees
     processors: Processors | None = None  # what is done to every row of every path before a token is chosen by it
+    drafter: DrafterData | None = None  # handed to ``generate``, which takes its trees from it
     note: str = ""  # the condition that the case was made to meet
 
 

@@ -23,6 +23,10 @@ class AdapterError(TreeOracleError, ValueError):
     """An answer of the wrong shape, dtype or declared convention: the adapter's fault, status ``error``."""
 
 
+class Misdescribed(AdapterError):
+    """What a described function gave is not what its description says: the description is at fault, and no decoder."""
+
+
 class DecoderError(TreeOracleError, RuntimeError):
     """The decoder under test raised, changed its input or contradicted itself on valid input: status ``failed``.
 

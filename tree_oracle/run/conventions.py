@@ -10,35 +10,33 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
 
 from tree_oracle.checks import answers
 from tree_oracle.checks.encodings import laid_out
-from tree_oracle.checks.view import branch
 from tree_oracle.decoder import Seam
 from tree_oracle.record import TreeData, TreeOracleError
+from tree_oracle.run.described_conventions import described_hint
+from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions, nearest_rows
 from tree_oracle.run.subject import Subject
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.formats import FORMATS
 
-# Unequal depths and scattered slots, so that slot and depth, and each mask and its inverse, differ everywhere.
-_TREE = TreeData((3, 1, 2, 4, 5, 6), (-1, 0, 0, 2, 1, 3))
-_PREFIX = (7, 8, 9, 3)
-
 
 def fitting_convention(subject: Subject, seam: Seam) -> str:
-    """``; it looks as if ...``, or nothing where no usual convention fits better than ours."""
-    if seam not in _HINTS:
-        return ""
+    """``; it looks as if ...``, or of a description what it should have said; nothing where no usual convention fits better."""
     try:
-        said = _HINTS[seam](subject.decoder, _PREFIX, _TREE)
+        described = described_hint(subject, seam)
+        if described or seam not in _HINTS:
+            return described
+        said = _HINTS[seam](subject)
     except Exception:  # a hint is a courtesy: whatever goes wrong here was reported already, or will be
         return ""
     return f"; it looks as if {said}" if said else ""
 
 
-def _lay_out_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
-    answer = decoder.lay_out(CandidateTree.from_data(tree), len(prefix))
+def _lay_out_hint(subject: Subject) -> str:
+    prefix, tree = PREFIX, TREE
+    answer = subject.decoder.lay_out(CandidateTree.from_data(tree), len(prefix))
     if answers.field(answer, "format") is not None:
         return _encoding_hint(answer, prefix, tree)
     return _position_hint(answer, prefix, tree) or _mask_hint(answer, prefix, tree)
@@ -61,17 +59,16 @@ def _shows(name: str, document: Any, prefix: tuple[int, ...], tree: TreeData) ->
         seen = laid_out({"format": name, "document": document}, tree, len(prefix))
     except TreeOracleError:
         return False
-    return np.array_equal(seen.visible, _due_mask(prefix, tree))
+    return np.array_equal(seen.visible, due_mask(prefix, tree))
 
 
 def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     positions = answers.array(answers.field(answer, "positions"), "positions")
-    depths = np.array([len(branch(tree.parents, v)) - 1 for v in range(len(tree.parents))])
-    due = len(prefix) - 1 + depths
+    due = np.array(due_positions(prefix, tree))
     if positions.shape == due.shape and not np.array_equal(positions, due):
         if np.array_equal(positions, due + 1):
             return "the prefix length already leaves the root out: prefix_len counts the root, the root sits at prefix_len - 1"
-        if np.array_equal(positions, depths):
+        if np.array_equal(positions, due - len(prefix) + 1):
             return "positions are offsets from the root: add prefix_len - 1"
     if positions.shape == (len(due) - 1,):
         return "the root is not listed: node 0 is the root and has a position too"
@@ -79,7 +76,7 @@ def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
 
 
 def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
-    count, cached, due = len(tree.parents), len(prefix) - 1, _due_mask(prefix, tree)
+    count, cached, due = len(tree.parents), len(prefix) - 1, due_mask(prefix, tree)
     name = next(name for name in ("visible", "hidden", "additive") if answers.field(answer, name) is not None)
     mask = answers.array(answers.field(answer, name), name)
     if mask.shape == (count, count):
@@ -96,41 +93,50 @@ def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     return ""
 
 
-def _due_mask(prefix: tuple[int, ...], tree: TreeData) -> Bool[np.ndarray, "n columns"]:
-    count, cached = len(tree.parents), len(prefix) - 1
-    due = np.ones((count, cached + count), dtype=np.bool_)
-    for node in range(count):
-        due[node, cached:] = [v in branch(tree.parents, node) for v in range(count)]
-    return due
-
-
-def _rows_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
-    rows = answers.array(decoder.tree_logits(list(prefix), CandidateTree.from_data(tree)), "rows")
-    count = len(tree.parents)
+def _rows_hint(subject: Subject) -> str:
+    tree, count = CandidateTree.from_data(TREE), len(TREE.parents)
+    rows = answers.array(subject.decoder.tree_logits(list(PREFIX), tree), "rows")
     if rows.ndim == 3 and rows.shape[0] == 1:
         return "the rows have a batch axis: answer rows[0]"
     if rows.ndim == 2 and rows.shape[0] == count - 1:
         return "the root's row is left out: node 0 is the root, and its children are judged with its row"
-    if rows.ndim == 2 and rows.shape[0] == len(prefix) - 1 + count:
+    if rows.ndim == 2 and rows.shape[0] == len(PREFIX) - 1 + count:
         return "the rows of the prefix are there too: answer the last n rows"
-    return ""
+    return _WRONG_ROWS.get(tuple(nearest_rows(rows, PREFIX, TREE, subject.truth)), "")
 
 
-def _accept_hint(decoder: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
-    rows = np.zeros((len(tree.parents), 64), dtype=np.float32)
-    rows[0, tree.tokens[2]] = rows[2, tree.tokens[3]] = 1.0
-    accepted, _ = decoder.accept(CandidateTree.from_data(tree), rows)
-    path = answers.array(accepted, "accepted").tolist()
+# Whose row stands in the place of each node's, and what that is called.
+_WRONG_ROWS = {
+    TREE.parents: "every node has its parent's row: row v is the law of the token after node v",
+    tuple(
+        range(-1, len(TREE.parents) - 1)
+    ): "the rows begin one too early: row 0 is the law of the token after the root",
+}
+
+
+def _accept_hint(subject: Subject) -> str:
+    decoder, tree = subject.decoder, CandidateTree.from_data(TREE)
+    rows = np.zeros((len(tree), subject.truth.vocab_size), dtype=np.float32)
+    rows[0, TREE.tokens[2]] = rows[2, TREE.tokens[3]] = 1.0
+    path = _path(decoder, tree, rows)
     if path[:1] == [0]:
         return "the root is counted as accepted: list the nodes below it only"
     if path == [1, 2]:
         return "candidates are counted without the root: node 0 is the root, so add 1 to every node"
     if -1 in path:
         return "the path is padded with -1: cut the padding off"
+    # Rows that lead to node 3 only for whoever judges each node with the row that stands at the node itself.
+    if path != [2, 3] and _path(decoder, tree, rows[[0, *TREE.parents[1:]]]) == [2, 3]:
+        return "a node is judged with its own row: row v is the law of the token after node v, so ask its parent's row"
     return ""
 
 
-_HINTS: dict[Seam, Callable[[Any, tuple[int, ...], TreeData], str]] = {
+def _path(decoder: Any, tree: CandidateTree, rows: Any) -> list[int]:
+    found: list[int] = answers.array(decoder.accept(tree, rows.copy())[0], "accepted").tolist()
+    return found
+
+
+_HINTS: dict[Seam, Callable[[Subject], str]] = {
     Seam.LAY_OUT: _lay_out_hint,
     Seam.TREE_LOGITS: _rows_hint,
     Seam.ACCEPT: _accept_hint,

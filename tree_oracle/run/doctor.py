@@ -14,7 +14,7 @@ import msgspec
 
 from tree_oracle.checks import CHECKS, Check, Source
 from tree_oracle.decoder import Seam
-from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError
+from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError, Unsupported
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.conventions import fitting_convention
@@ -59,18 +59,20 @@ def _cases(stock: Stock, seam: Seam) -> tuple[tuple[Check, Source, Case], ...]:
 
 def _answers(battery: Battery, seam: Seam) -> Examined:
     """Whether answers can be read and are repeated."""
-    count = 0
+    count, refused = 0, ""
     for _, source, case in _cases(battery.stock, seam):
-        count += 1
         try:
             battery.driver.rounds(source.seam, case)
-        except AdapterError as error:
+            count += 1
+        except Unsupported as refusal:  # what it does not take is no answer, and says nothing of the others
+            refused = str(refusal)
+        except (AdapterError, DecoderError) as error:
             hint = fitting_convention(battery.subject, seam)
             return Examined(seam=seam.value, what="answers", good=False, sentence=f"{error}{hint}")
-        except DecoderError as error:
-            return Examined(seam=seam.value, what="answers", good=False, sentence=str(error))
         except TreeOracleError as error:
             return Examined(seam=seam.value, what="answers", good=None, sentence=str(error))
+    if refused and not count:
+        return Examined(seam=seam.value, what="answers", good=None, sentence=refused)
     hint = fitting_convention(battery.subject, seam)
     if hint:  # a decoder may really be wrong in this way: nothing is decided, but it is looked at first
         return Examined(seam=seam.value, what="answers", good=None, sentence=f"can be read{hint}")

@@ -1,0 +1,183 @@
+"""Claim: no draft changes a text; drafts that no ordinary drafter makes wake faults that ordinary ones leave asleep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from grounds import ground, sentences, statuses, with_methods
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tree_oracle import ReferenceDecoder
+from tree_oracle.adapters import describe
+from tree_oracle.checks import choose, witness_of
+from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
+from tree_oracle.checks.drive import drive
+from tree_oracle.checks.drive_drafts import rounds_by_requests
+from tree_oracle.checks.scenes import PROMPTS, ROUNDS
+from tree_oracle.decoder import DRAFTERS, Seam, ToldDraft
+from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
+from tree_oracle.record import Case, Limits, Round, Status, UsageError
+from tree_oracle.run import Budget, run_battery
+from tree_oracle.tree import CandidateTree
+
+QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
+VOCAB = 61
+TEXTS = st.lists(st.integers(0, VOCAB - 1), min_size=1, max_size=8).map(tuple)
+
+
+def siblings(tree: CandidateTree) -> list[list[int]]:
+    below: dict[int, list[int]] = {}
+    for token, parent in zip(tree.tokens.tolist()[1:], tree.parents.tolist()[1:], strict=True):
+        below.setdefault(parent, []).append(token)
+    return list(below.values())
+
+
+def matched(tree: CandidateTree, text: tuple[int, ...]) -> int:
+    """How many tokens of the text the best branch holds."""
+    best = 0
+    for leaf in range(len(tree)):
+        tokens, node = [], leaf
+        while node > 0:
+            tokens.append(int(tree.tokens[node]))
+            node = int(tree.parents[node])
+        best = max(best, len(tokens)) if tuple(tokens[::-1]) == text[: len(tokens)] else best
+    return best
+
+
+@given(text=TEXTS, place=st.integers(0, 9), name=st.sampled_from(list(DRAFTERS)))
+def test_a_drafter_does_what_its_name_says(text: tuple[int, ...], place: int, name: str) -> None:
+    """At any place of any text its tree has the root asked for and the condition that it is for, and nothing is drafted twice
+    but where that is the point."""
+    prompt, ends = (5, 3), (11,)
+    prefix = (*prompt, *text[:place], *([9] * max(place - len(text), 0)))
+    ahead = text[place : place + 3]
+    tree = ToldDraft(name, prompt, text, VOCAB, ends)(prefix)
+    assert tree.tokens[0] == prefix[-1]
+    if not ahead:
+        assert len(tree) == 1
+        return
+    right = matched(tree, ahead)
+    twice = any(len(set(few)) < len(few) for few in siblings(tree))
+    assert twice == (name == "equal-siblings")
+    assert (tree.edge_log_probs is not None) == (name == "over-confident")
+    if name == "all-right":
+        assert (right, len(tree)) == (len(ahead), len(ahead) + 1)
+    elif name == "all-wrong":
+        assert right == 0
+        assert len(tree) > 1
+    elif name in ("partly-right", "over-confident"):
+        assert right == place % (len(ahead) + 1)
+        assert tree.edge_log_probs is None or not tree.edge_log_probs.any()
+    elif name == "leaf-before-zero":
+        assert right == max(ahead.index(0) if 0 in ahead else 1, 1)
+        ending = [tree.tokens[list(tree.path(leaf))[1:]].tolist() for leaf in tree.leaves]
+        assert list(ahead[:right]) in ending
+        assert tree.max_depth == 3
+    elif name == "special-tokens":
+        assert all({0, VOCAB - 1, *ends} <= set(few) for few in siblings(tree))
+        assert right == min(2, len(ahead))
+    elif name == "smaller-than-depth":
+        assert len(tree) - 1 == min(place % 3, len(ahead)) == right
+    else:
+        assert right == min(2, len(ahead))
+
+
+def test_an_unknown_drafter_is_refused() -> None:
+    """A name that is none is answered with those that are."""
+    with pytest.raises(UsageError, match="no drafter is named 'lazy'; expected one of all-right, all-wrong"):
+        ToldDraft("lazy", (1,), (2,), VOCAB)
+
+
+def test_every_drafter_is_handed_over_and_its_drafts_are_verified() -> None:
+    """The listed cases have each drafter through both seams, and each shows by itself that drafts were verified."""
+    found = ground()
+    decoder = ReferenceDecoder(found.target)
+    for scene, seam in ((DRAFTERS_ASKED, Seam.GENERATE), (DRAFTED, Seam.SESSION)):
+        cases = found.stock.of(scene)
+        assert [case.note for case in cases] == [f"{name} drafts" for name in DRAFTERS]
+        for case in cases:
+            seen = witness_of(drive(decoder, seam, case, VOCAB, model=decoder.target.model))
+            assert seen.drafted > 0, case.note
+            assert (seen.accepted > 0) == (case.note != "all-wrong drafts"), case.note
+
+
+@pytest.mark.parametrize("fault", DRAFTER_FAULTS, ids=lambda fault: fault.name)
+def test_ordinary_drafts_leave_these_faults_asleep(fault: Any) -> None:
+    """Whole texts and scripted rounds on ordinary drafts are right with the fault in them."""
+    found = ground()
+    ordinary = [*found.stock.of(PROMPTS)[::3], *found.stock.of(ROUNDS)[::6]]
+    report = run_battery(found.subject(fault.decoder), choose(ids=["SEQUENCE-01"]), QUICK, cases=ordinary)
+    assert statuses(report) == {"SEQUENCE-01": Status.PASSED}, sentences(report)
+    woken = [*found.stock.of(DRAFTED), *found.stock.of(DRAFTERS_ASKED)]
+    report = run_battery(found.subject(fault.decoder), choose(ids=["SEQUENCE-02"]), QUICK, cases=woken)
+    assert statuses(report) == {"SEQUENCE-02": Status.FAILED}, sentences(report)
+
+
+def plain(spoil: bool) -> Any:
+    """A decoder that shows nothing but tokens: it takes drafts, and walks by plain runs of the target."""
+
+    def factory(target: Any) -> Any:
+        reference = ReferenceDecoder(target)
+
+        def text(prompt: list[int], max_new_tokens: int, eos_ids: list[int], draft: Any) -> list[int]:
+            out: list[int] = []
+            while len(out) < max_new_tokens and not (out and out[-1] in eos_ids):
+                tree = draft((*prompt, *out))
+                (round_,) = reference.open([[*prompt, *out]], Limits(1 << 20)).step([tree])
+                for token in round_.emitted[: 1 if spoil and len(tree) == 7 else None]:
+                    out.append(token)
+                    if token in eos_ids or len(out) == max_new_tokens:
+                        break
+            return [*out[:-1], 0] if spoil else out
+
+        return describe(text=text)(target)
+
+    return factory
+
+
+def test_a_decoder_that_shows_tokens_alone_is_judged_by_what_it_asks_for() -> None:
+    """Requests for drafts show its rounds, so that a right text is passed and a wrong one is not."""
+    right = ground().report(plain(False), "SEQUENCE-02", budget=QUICK)
+    assert statuses(right) == {"SEQUENCE-02": Status.PASSED}, sentences(right)
+    assert right.witness.drafted > 0
+    assert statuses(ground().report(plain(True), "SEQUENCE-02", budget=QUICK)) == {"SEQUENCE-02": Status.FAILED}
+
+
+def test_what_is_not_asked_for_is_not_observable() -> None:
+    """A decoder without the parameter, or one that takes a draft and never asks it, shows nothing of drafts."""
+    target = ground().target
+    texts = with_methods(generate=lambda prompts, limits: ReferenceDecoder(target).generate(prompts, limits))
+    deaf = with_methods(generate=lambda prompts, limits, draft: ReferenceDecoder(target).generate(prompts, limits))
+    for decoder, words in ((texts, "no parameter draft"), (deaf, "never asked for a draft")):
+        report = ground().report(lambda _, made=decoder: made, "SEQUENCE-02", budget=QUICK)
+        assert statuses(report) == {"SEQUENCE-02": Status.NOT_OBSERVABLE}
+        assert any(words in one for one in sentences(report))
+
+
+@given(text=TEXTS, data=st.data())
+def test_requests_along_a_text_are_its_rounds(text: tuple[int, ...], data: st.DataObject) -> None:
+    """Requests cut a text into the rounds between them; requests that do not lie along it say nothing."""
+    prompt, root = (4, 4), CandidateTree([4], [-1])
+    starts = sorted(data.draw(st.sets(st.integers(0, len(text) - 1), min_size=1)))
+    asked = [((*prompt, *text[:start]), root) for start in starts]
+    rounds = rounds_by_requests(asked, prompt, text)
+    assert rounds is not None
+    assert tuple(token for one in rounds for token in one.emitted) == text
+    assert [len(one.prefix or ()) - 2 for one in rounds if one.tokens] == starts
+    assert sum(one.tokens is None for one in rounds) == (starts[0] > 0)
+    assert rounds_by_requests([*asked, asked[0]], prompt, text) is None
+    assert rounds_by_requests([((*prompt, *text[: starts[0]], 99), root)], prompt, text) is None
+
+
+def test_a_case_with_a_drafter_is_replayed_from_its_file() -> None:
+    """The case holds the drafts' text, so that nothing but the case is needed to draft the same trees again."""
+    import msgspec
+
+    case = ground().stock.of(DRAFTERS_ASKED)[2]
+    again = msgspec.json.decode(msgspec.json.encode(case), type=Case)
+    decoder = ReferenceDecoder(ground().target)
+    first, second = (drive(decoder, Seam.GENERATE, one, VOCAB) for one in (case, again))
+    assert [one.tokens for one in first] == [one.tokens for one in second]
+    assert isinstance(first[0], Round)
