@@ -230,8 +230,8 @@ OPENING = (
 )
 
 
-def program(code: str, **limits: int) -> ChildProcess:
-    return ChildProcess([sys.executable, "-S", "-c", OPENING + code], b"asked", **limits)
+def program(code: str, *, memory: int | None = None) -> ChildProcess:
+    return ChildProcess([sys.executable, "-S", "-c", OPENING + code], b"asked", memory=memory)
 
 
 def heard(child: ChildProcess, seconds: float = SOON) -> tuple[list[bytes], End]:

@@ -13,7 +13,9 @@ from tree_oracle.cli.common import (
     EXIT_INTERRUPTED,
     FAULT,
     JSON,
+    PYTHON,
     TARGET,
+    caps_abroad,
     caps_of,
     guarded,
     kept,
@@ -50,6 +52,8 @@ _HERE = "."  # --resume without a file
 @click.option("--dtype", default="float32", show_default=True, help="Its number format.")
 @click.option("--attention", default="sdpa", show_default=True, help="Its attention implementation.")
 @limited
+@PYTHON
+@click.option("--trace", metavar="FILE", help="With --python: keep what was recorded.")
 @click.option(
     "--known",
     metavar="FILE",
@@ -84,26 +88,51 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
         checks=tuple(found.id for found in chosen),
         budget=profile_budget(options["profile"], cases=options["cases"], seed=options["seed"]),
     )
+    shared = {
+        "known": _known(options["known"], decoder, plan.decoder),
+        "required": options["require"],
+        "on_result": quiet if as_json else listener(),
+    }
+    limits = options["isolate"], options["timeout"], options["memory"]
     interrupted = False
     try:
-        report = carry_out(
-            plan,
-            caps=caps_of(decoder, options["isolate"], options["timeout"], options["memory"]),
-            journal=_journal(options["resume"]),
-            resume=options["resume"] is not None,
-            known=_known(options["known"], decoder, plan.decoder),
-            required=options["require"],
-            on_result=quiet if as_json else listener(),
-        )
+        if _abroad(options):
+            from tree_oracle.run.foreign import run_abroad
+
+            trace = None if options["trace"] is None else Path(options["trace"])
+            report = run_abroad(
+                plan, options["python"], caps=caps_abroad(decoder, fault, *limits), trace=trace, **shared
+            )
+        else:
+            report = carry_out(
+                plan,
+                caps=caps_of(decoder, *limits),
+                journal=_journal(options["resume"]),
+                resume=options["resume"] is not None,
+                **shared,
+            )
     except Interrupted as stop:
         click.echo("tree-oracle: interrupted; what was finished is kept, --resume goes on with it", err=True)
         if stop.report is None:
             return EXIT_INTERRUPTED
         report, interrupted = stop.report, True
     save_cases(report)
-    show(report, as_json, replay_command(decoder, target))  # first: what took long is not lost to a full disk
+    show(
+        report, as_json, replay_command(decoder, target, options["python"])
+    )  # first: what took long is not lost to a full disk
     outputs.save(report)
     return EXIT_INTERRUPTED if interrupted else report.exit_code
+
+
+def _abroad(options: dict[str, Any]) -> bool:
+    """Whether the decoder runs under another interpreter."""
+    from tree_oracle.record import UsageError
+
+    if options["python"] is None and options["trace"] is not None:
+        raise UsageError("--trace keeps what --python records; without it there is no recording")
+    if options["python"] is not None and options["resume"] is not None:
+        raise UsageError("--resume goes on with checks of this interpreter; with --python a run is begun anew")
+    return options["python"] is not None
 
 
 def _journal(resume: str | None) -> Path | None:

@@ -43,6 +43,12 @@ _MEMORY = click.option(
     "--memory", metavar="MIB", type=click.IntRange(min=1), help="Resident memory of the child. Default: no limit."
 )
 
+PYTHON = click.option(
+    "--python",
+    metavar="PATH",
+    help="Run the decoder under this interpreter (3.8 or newer), which needs nothing of ours.",
+)
+
 
 def limited(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say how a decoder is isolated."""
@@ -124,9 +130,25 @@ def show(report: Report, as_json: bool, again: str) -> None:
         print_report(make_console(), report, replay=again)
 
 
-def replay_command(decoder: str | None, target: str | None) -> str:
+def caps_abroad(
+    decoder: str | None, fault: str | None, isolate: bool | None, timeout: float | None, memory: int | None
+) -> Any:
+    """What a decoder may take under another interpreter."""
+    from tree_oracle.record import UsageError
+
+    if decoder is None or fault is not None:
+        raise UsageError(
+            "--python needs --decoder MODULE:ATTRIBUTE; what is built in runs under this interpreter alone"
+        )
+    if isolate is False:
+        raise UsageError("--python runs the decoder in a process of its own; take --in-process away")
+    return caps_of(decoder, True, timeout, memory)
+
+
+def replay_command(decoder: str | None, target: str | None, python: str | None = None) -> str:
     """What to type to see a case again, as far as the case file does not know it."""
     parts = ["tree-oracle replay"]
+    parts += [f"--python {python}"] if python else []
     parts += [f"--decoder {decoder}"] if decoder else []
     parts += [f"--target {target}"] if target else []
     return " ".join(parts)

@@ -10,6 +10,7 @@ from tree_oracle.cli.certificate import certificate
 from tree_oracle.cli.check import check
 from tree_oracle.cli.compare import compare
 from tree_oracle.cli.doctor import doctor
+from tree_oracle.cli.kit import kit
 from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
 from tree_oracle.cli.trace import trace
@@ -25,5 +26,19 @@ def main() -> None:
     """
 
 
-for command in (check, replay, report, compare, certificate, doctor, list_checks, explain, faults, law, trace, vectors):
+for command in (
+    check,
+    replay,
+    report,
+    compare,
+    certificate,
+    doctor,
+    list_checks,
+    explain,
+    faults,
+    law,
+    trace,
+    vectors,
+    kit,
+):
     main.add_command(command)

@@ -10,7 +10,9 @@ import click
 from tree_oracle.cli.common import (
     DECODER,
     JSON,
+    PYTHON,
     TARGET,
+    caps_abroad,
     caps_of,
     guarded,
     kept,
@@ -27,25 +29,30 @@ from tree_oracle.cli.common import (
 @DECODER
 @TARGET
 @limited
+@PYTHON
 @JSON
 @guarded
-def replay(case: str, decoder: str | None, target: str | None, as_json: bool, **limits: Any) -> int:
+def replay(case: str, decoder: str | None, target: str | None, python: str | None, as_json: bool, **limits: Any) -> int:
     """Judge one kept case again. CASE is a case file or the id that a failure printed."""
     from tree_oracle.run import Budget, Plan, carry_out, load_case
 
     file = load_case(case)
-    report = carry_out(
-        Plan(
-            decoder=decoder or _built_in(file.decoder),
-            target=target or file.target,
-            checks=(file.check,),
-            budget=Budget(cases=0, shrink_runs=0),
-        ),
-        caps=caps_of(decoder, **limits),
-        cases=[file.case],
-        on_result=quiet if as_json else listener(),
+    plan = Plan(
+        decoder=decoder or _built_in(file.decoder),
+        target=target or file.target,
+        checks=(file.check,),
+        budget=Budget(cases=0, shrink_runs=0),
     )
-    show(report, as_json, replay_command(decoder, target))
+    on_result = quiet if as_json else listener()
+    if python is not None:
+        from tree_oracle.run.foreign import run_abroad
+
+        report = run_abroad(
+            plan, python, caps=caps_abroad(decoder, None, **limits), cases=[file.case], on_result=on_result
+        )
+    else:
+        report = carry_out(plan, caps=caps_of(decoder, **limits), cases=[file.case], on_result=on_result)
+    show(report, as_json, replay_command(decoder, target, python))
     return report.exit_code
 
 

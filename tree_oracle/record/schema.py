@@ -18,7 +18,7 @@ from tree_oracle.record.report import REPORT_FORMAT, REPORT_VERSION, Report
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parent / "schemas"
 
-_DOCUMENTS = {
+_DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str, int]] = {
     f"case-{CASE_VERSION}.schema.json": (CaseFile, CASE_FORMAT, CASE_VERSION),
     f"report-{REPORT_VERSION}.schema.json": (Report, REPORT_FORMAT, REPORT_VERSION),
 }
@@ -27,7 +27,11 @@ NAMES = tuple(_DOCUMENTS)
 
 def schema_json(name: str) -> str:
     """The text of the schema file ``name``, one of ``NAMES``."""
-    kind, form, version = _DOCUMENTS[name]
+    return document_schema(*_DOCUMENTS[name])
+
+
+def document_schema(kind: type[msgspec.Struct], form: str, version: int) -> str:
+    """The text of the schema of documents of one type, which name their format and version."""
     (reference,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     _pin_head(parts[kind.__name__], form, version)
     head = {"$schema": DIALECT, "$id": f"urn:{form}:{version}", "title": f"{form}, version {version}"}

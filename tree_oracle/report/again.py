@@ -8,6 +8,7 @@ import shlex
 import msgspec
 
 from tree_oracle.record import CaseFile, Finding, Report
+from tree_oracle.run.foreign_python import INTERPRETER
 
 MOST_CASE = 20_000  # characters; a page that holds larger inputs is no page
 
@@ -16,7 +17,7 @@ def replay_command(report: Report) -> str:
     """``tree-oracle replay`` with the decoder, unless the case file knows it: one of ours, or one that has no such name."""
     if report.decoder.startswith("fault:") or ":" not in report.decoder:
         return "tree-oracle replay"
-    return f"tree-oracle replay --decoder {shlex.quote(report.decoder)}"
+    return shlex.join(["tree-oracle", "replay", *(_subject(report) or [])])
 
 
 def replay_line(report: Report, check: str, finding: Finding) -> str:
@@ -29,7 +30,7 @@ def check_command(report: Report) -> str:
 
     How many cases were generated is not in a report. The digest says whether they were the same.
     """
-    subject = _subject(report.decoder)
+    subject = _subject(report)
     if subject is None:
         return ""
     place = report.environment
@@ -42,15 +43,18 @@ def check_command(report: Report) -> str:
 
 def doctor_command(report: Report) -> str:
     """The command that examines the adapter."""
-    return shlex.join(["tree-oracle", "doctor", *(_subject(report.decoder) or [])])
+    return shlex.join(["tree-oracle", "doctor", *(_subject(report) or [])])
 
 
-def _subject(decoder: str) -> list[str] | None:
+def _subject(report: Report) -> list[str] | None:
+    """The options that name the decoder. Where its interpreter lies is not kept, so that a reader has to fill in."""
+    decoder = report.decoder
     if decoder == "reference":
         return []
     if decoder.startswith("fault:"):
         return ["--fault", decoder.removeprefix("fault:")]
-    return ["--decoder", decoder] if ":" in decoder else None
+    elsewhere = ["--python", "PATH"] if INTERPRETER in report.environment else []
+    return [*elsewhere, "--decoder", decoder] if ":" in decoder else None
 
 
 def case_text(report: Report, check: str, finding: Finding) -> str:

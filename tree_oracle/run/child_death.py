@@ -19,16 +19,20 @@ _LIMITS = (Cause.TIMEOUT, Cause.MEMORY)
 
 def death_sentence(visit: Visit, end: End) -> str:
     """What ended, where, and how."""
-    where = _where(visit)
+    return how_it_ended(end, _where(visit), _seconds(visit), visit.caps.memory)
+
+
+def how_it_ended(end: End, where: str, seconds: float, memory: int | None) -> str:
+    """The same of any process that ran a decoder: ``where`` it was, and the limits that held there."""
     match end.cause:
         case Cause.SIGNAL:
             return f"the decoder's process ended {where} by {_signal(end.code)}"
         case Cause.EXIT:
             return f"the decoder's process ended {where} with exit code {end.code}"
         case Cause.TIMEOUT:
-            return f"the decoder was still at work {where} after {_seconds(visit):g} s"
+            return f"the decoder was still at work {where} after {seconds:g} s"
         case Cause.MEMORY:
-            return f"the decoder took more memory {where} than the {visit.caps.memory} MiB that are allowed"
+            return f"the decoder took more memory {where} than the {memory} MiB that are allowed"
         case Cause.NONSENSE:
             return f"the decoder wrote {where} to the pipe that is the oracle's"
 

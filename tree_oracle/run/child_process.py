@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -59,19 +59,29 @@ class End:
 class ChildProcess:
     """A program in a session of its own, and its lines. A context manager: afterwards nothing of it is left."""
 
-    def __init__(self, command: Sequence[str], request: bytes, *, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        request: bytes,
+        *,
+        memory: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        max_line: int | None = None,
+    ) -> None:
         """Start ``command``, with the number of its result pipe as last argument, and hand it ``request`` as its input.
 
         Args:
             command: program and arguments.
             request: all of its standard input.
             memory: MiB that the process group may hold.
+            environment: its environment variables; None: this process's, and its module path.
+            max_line: bytes that a line of it may have; None: ``MAX_LINE``.
 
         Raises:
             UsageError: this system cannot do what is asked.
         """
         _refuse_other_systems(memory)
-        self._memory = memory
+        self._memory, self._max_line = memory, max_line or MAX_LINE
         self._next_look = 0.0
         self._lines, self._output = bytearray(), bytearray()
         results, write = os.pipe()
@@ -82,7 +92,7 @@ class ChildProcess:
             stderr=subprocess.STDOUT,
             pass_fds=[write],
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+            env=_ours() if environment is None else environment,
         )
         os.close(write)
         self._results = results
@@ -118,7 +128,7 @@ class ChildProcess:
                 line = bytes(self._lines[:size])
                 del self._lines[: size + 1]
                 return line
-            if len(self._lines) > MAX_LINE:
+            if len(self._lines) > self._max_line:
                 return self.stop(Cause.NONSENSE)
             if time.monotonic() > deadline:
                 return self._overdue()
@@ -171,6 +181,10 @@ class ChildProcess:
             return False
         self._next_look = now + _LOOK
         return resident(self._process.pid) > self._memory * 2**20
+
+
+def _ours() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
 
 
 def resident(group: int) -> int:

@@ -39,8 +39,12 @@ class Caps:
     @property
     def words(self) -> str:
         """For a report."""
+        return f"child process, {self.words_for('check')}"
+
+    def words_for(self, unit: str) -> str:
+        """The limits alone, which hold for each ``unit``."""
         memory = "" if self.memory is None else f" and {self.memory} MiB"
-        return f"child process, at most {self.timeout:g} s{memory} for each check"
+        return f"at most {self.timeout:g} s{memory} for each {unit}"
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ _DECISIONS = (
 _ALL = (*_DECISIONS, "rows", "processed", "scores", "cache")
 
 
-def _repeats(case: Case) -> bool:
+def asked_twice(case: Case) -> bool:
     """Whether to ask twice: never where a text is sampled, which a decoder may do by chance of its own."""
     if case.law is not None and not case.trees:
         return False
@@ -70,7 +70,7 @@ class Driver:
     def _attempt(self, seam: Seam, case: Case) -> tuple[Round, ...] | TreeOracleError:
         try:
             rounds = self._drive(seam, case)
-            if _repeats(case):
+            if asked_twice(case):
                 agree(seam.value, self._compare(rounds), self._compare(self._again(seam, case)))
             return rounds
         except TreeOracleError as error:

@@ -6,7 +6,7 @@ import re
 from itertools import takewhile
 
 _FRAME = re.compile(r'  File "(?:[^"]*[/\\])?([^"/\\]+)", (line \d+ in .+)')
-_OURS = re.compile(r'  File "[^"]*[/\\]tree_oracle[/\\]checks[/\\]')
+_OURS = re.compile(r'  File "[^"]*[/\\]tree_oracle[/\\](checks|run)[/\\]')
 _STACK = "(most recent call first)"
 _LINES = 5
 _WIDTH = 200

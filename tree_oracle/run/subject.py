@@ -78,7 +78,7 @@ def make_subject(
     spec = target or DEFAULT_TARGET
     options = {"device": device, "dtype": dtype, "attention": attention}
     own = load_target(spec, **options) if isinstance(spec, str) else spec
-    _refuse_small(own)
+    refuse_small(own)
     truth = truth or SequentialTruth(replace(own, model=copy.deepcopy(own.model)))
     built = call("the factory", decoder, own) if factory else decoder
     if not seams_of(built):
@@ -89,7 +89,12 @@ def make_subject(
     return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy, mode_of(built))
 
 
-def _refuse_small(target: Target) -> None:
+def refuse_small(target: Target) -> None:
+    """Return if the cases fit into the target.
+
+    Raises:
+        UsageError: it has too few tokens or positions.
+    """
     if target.vocab_size < MIN_VOCAB or target.context_length < MIN_CONTEXT:
         raise UsageError(
             f"target {target.spec!r} has {target.vocab_size} tokens and a context of {target.context_length}; "

@@ -29,6 +29,7 @@ from tree_oracle.record import (
     TreeOracleError,
     Truth,
     Witness,
+    case_id,
     worst,
 )
 from tree_oracle.run.explain import explained
@@ -116,6 +117,7 @@ def judge_trace(
     most: int | None = None,
     tie_rule: TieRule = TieRule.SMALLEST,
     required: int | None = None,
+    cases: Sequence[Case] = (),
     on_result: Callable[[CheckResult], None] = lambda result: None,
 ) -> Report:
     """Judge what was recorded.
@@ -129,6 +131,7 @@ def judge_trace(
         most: judge this many requests at most.
         tie_rule: which of bit-equal maxima is right.
         required: the rung that must be held for exit code 0.
+        cases: what the first requests were made for, in their order, so that a finding names its case; others are passed over.
         on_result: called with each result.
 
     Raises:
@@ -141,11 +144,11 @@ def judge_trace(
         assert first.head is not None
         if truth is not None:
             refuse_another_target(first.head.target, target)
-        judging = _Judging(checks, truth, controls, first.head, tie_rule)
+        judging = _Judging(checks, truth, controls, first.head, tie_rule, cases)
         for request in Requests(TraceReader(path, partial=partial)):
             if judging.requests == most:
                 break
-            if not request.control:
+            if not request.control and not (cases and request.number >= len(cases)):
                 judging.take(request)
     results = tuple(ledger.result(judging.grade) for ledger in judging.ledgers)
     for result in results:
@@ -166,9 +169,15 @@ class _Judging:
     """Requests of one trace, judged in turn."""
 
     def __init__(
-        self, checks: Sequence[Check], truth: Truth | None, controls: Controls, head: Head, tie_rule: TieRule
+        self,
+        checks: Sequence[Check],
+        truth: Truth | None,
+        controls: Controls,
+        head: Head,
+        tie_rule: TieRule,
+        cases: Sequence[Case],
     ) -> None:
-        self.requests, self.witness, self._tie_rule = 0, Witness(), tie_rule
+        self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [_Ledger(check) for check in checks]
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
@@ -234,7 +243,8 @@ class _Judging:
         outcome = _outcome(ledger.check, recounted, answer, self._tie_rule)
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
-            ledger.finding = _finding(outcome, recounted, request)
+            known = request.number < len(self._made_for)
+            ledger.finding = _finding(outcome, recounted, request, self._made_for[request.number] if known else None)
 
 
 def _no_end(check: Check, request: Request) -> str:
@@ -283,12 +293,13 @@ def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRu
     return outcome
 
 
-def _finding(outcome: Outcome, recounted: Recounted, request: Request) -> Finding:
-    """The finding with the place in the trace; there is no case to replay but the trace itself."""
+def _finding(outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
+    """The finding with the place in the trace; a request that was made for no case can be seen again in the trace alone."""
     found = explained(outcome.findings[0], recounted.case, outcome.rounds)
     index = min(found.round or 0, len(recounted.lines) - 1)
     place = f"line {recounted.lines[index]}, request {request.number}: " if recounted.lines else ""
-    return msgspec.structs.replace(found, sentence=f"{place}{found.sentence}", case=None, replay="")
+    replay = "" if whole is None else case_id(whole)
+    return msgspec.structs.replace(found, sentence=f"{place}{found.sentence}", case=whole, replay=replay)
 
 
 def _environment(requests: Requests, judging: _Judging, controls: Controls) -> dict[str, str]:

@@ -1,0 +1,275 @@
+"""Judging a decoder that runs under another Python interpreter, where this package need not be installed.
+
+There it is handed the prompts of the oracle's own cases, and what it answers is recorded; here the trace is judged by
+sequential runs of the named target. So everything that its rounds show is judged (``trace_judge``), and what the runner met
+besides is laid over it:
+
+    it raised, changed its input, crashed, hung, took too much memory     failed, for the checks that the prompt was for
+    an answer that cannot be recorded                                     error, for the same
+    another text for the same prompt, asked twice                         failed, for the same
+    it refused the prompt                                                 nothing is said of that prompt
+
+A process that dies is not started again: what was recorded until then is judged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from tree_oracle.checks import Check, Stage, choose
+from tree_oracle.decoder import Seam
+from tree_oracle.record import (
+    AdapterError,
+    Case,
+    CheckResult,
+    Finding,
+    Report,
+    Status,
+    TieRule,
+    Truth,
+    UsageError,
+    case_id,
+)
+from tree_oracle.run.battery import head_of
+from tree_oracle.run.child_process import ChildProcess, End
+from tree_oracle.run.child_visit import Caps
+from tree_oracle.run.driver import asked_twice
+from tree_oracle.run.foreign_messages import MAX_LINE, Declined, Misfit, Request, asked
+from tree_oracle.run.foreign_python import INTERPRETER, find_python
+from tree_oracle.run.foreign_visit import ForeignVisit
+from tree_oracle.run.known import KnownFailures, no_known_failures
+from tree_oracle.run.last_words import last_words
+from tree_oracle.run.plan import Plan
+from tree_oracle.run.stock import Stock, digest_of
+from tree_oracle.run.subject import Subject, refuse_small
+from tree_oracle.run.trace_judge import judge_trace
+from tree_oracle.target import SequentialTruth, Target, load_target
+from tree_oracle.trace import Requests, TraceReader
+
+_OURS = (
+    "PYTHONHOME",
+    "PYTHONEXECUTABLE",
+    "__PYVENV_LAUNCHER__",
+)  # they would lead another interpreter to this one's library
+_TWICE = 8  # prompts that are asked a second time at most
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """What a prompt came to that no trace can tell. ``case`` None: it was none of them."""
+
+    status: Status
+    sentence: str
+    expected: str
+    seen: str
+    case: Case | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run in another interpreter: ``cases`` and, behind them in the trace, some of them again."""
+
+    trace: Path
+    cases: tuple[Case, ...]
+    again: tuple[int, ...]
+    visit: ForeignVisit
+    end: End | None
+
+    @property
+    def asked(self) -> tuple[Case, ...]:
+        """The case of each request."""
+        return (*self.cases, *(self.cases[place] for place in self.again))
+
+    def mishaps(self) -> Iterator[Mishap]:
+        """All of them, in order."""
+        for told in self.visit.told:
+            if not isinstance(told, Declined):
+                status = Status.ERROR if isinstance(told, Misfit) else Status.FAILED
+                wanted = "tokens or rounds" if isinstance(told, Misfit) else "an answer on valid input"
+                yield Mishap(status, told.text, wanted, told.text, self.asked[told.case])
+        if self.end is not None:
+            case = self.asked[self.visit.begun - 1] if self.visit.busy else None
+            seen = last_words(self.end.output) or "no output"
+            yield Mishap(
+                Status.FAILED, self.visit.sentence(self.end), "an answer, and a process that goes on", seen, case
+            )
+        yield from self._contradictions()
+
+    def _contradictions(self) -> Iterator[Mishap]:
+        reader = TraceReader(self.trace, partial=self.end is not None)
+        texts = {request.number: request.emitted for request in Requests(reader) if request.done}
+        for number, place in enumerate(self.again, len(self.cases)):
+            first, second = texts.get(place), texts.get(number)
+            if first is not None and second is not None and first != second:
+                said = "generate answered differently the second time, on the same input"
+                yield Mishap(Status.FAILED, said, str(list(first)), str(list(second)), self.cases[place])
+
+
+def record_abroad(decoder: str, target: str, python: str, cases: Sequence[Case], trace: Path, caps: Caps) -> Recording:
+    """Run ``decoder`` under the interpreter ``python``, handing it the prompt and limits of every case.
+
+    Args:
+        decoder: ``module:attribute``, imported there: an object with ``generate``, or a factory that is called with ``target``.
+        trace: the file to write.
+        caps: what the process may take; its time is for each prompt.
+
+    Raises:
+        UsageError: no such interpreter, module, attribute or method, or the file is there already.
+        DecoderError: the factory raised.
+    """
+    found = find_python(python)
+    if trace.exists():
+        raise UsageError(f"{str(trace)!r} is there already; a trace is never overwritten")
+    again = tuple([place for place, case in enumerate(cases) if asked_twice(case)][:_TWICE])
+    sent = (*cases, *(cases[place] for place in again))
+    environment = {name: value for name, value in os.environ.items() if name not in _OURS}
+    visit = ForeignVisit(decoder, caps, len(sent))
+    package = files("tree_oracle")
+    with (
+        as_file(package / "run/foreign_runner.py") as runner,
+        as_file(package / "trace/tree_oracle_record.py") as recorder,
+    ):
+        request = Request(str(recorder), str(trace.absolute()), decoder, target, tuple(map(asked, sent)))
+        command, data = (found, "-u", str(runner)), msgspec.json.encode(request)
+        with ChildProcess(command, data, memory=caps.memory, environment=environment, max_line=MAX_LINE) as child:
+            end = visit.follow(child)
+    if end is not None and not visit.python:
+        raise UsageError(f"--python {python!r} could not run the recorder: {last_words(end.output) or end.cause.value}")
+    return Recording(trace, tuple(cases), again, visit, end)
+
+
+def run_abroad(
+    plan: Plan,
+    python: str,
+    *,
+    caps: Caps,
+    known: KnownFailures | None = None,
+    required: int | None = None,
+    cases: Sequence[Case] | None = None,
+    trace: Path | None = None,
+    on_result: Callable[[CheckResult], None] = lambda result: None,
+) -> Report:
+    """Run what the plan asks for with the decoder under ``python``.
+
+    Args:
+        plan: its target is needed, since a decoder elsewhere brings its own.
+        python: an interpreter, by path or by command.
+        caps: what its process may take.
+        known: failures that are expected.
+        required: the rung that must be held for exit code 0.
+        cases: asked instead of the checks' own.
+        trace: where to keep the recording; None keeps none.
+        on_result: called with each result.
+
+    Raises:
+        UsageError, DecoderError: as for ``record_abroad``; or a plan without a target.
+        AdapterError: a tie rule that there is not.
+        TraceError: what was recorded cannot be read.
+    """
+    python = find_python(python)
+    target = own_target(plan.target, device=plan.device, dtype=plan.dtype, attention=plan.attention)
+    truth, expected = SequentialTruth(target), known or no_known_failures()
+    checks = choose(ids=plan.checks)
+    stock = Stock(Stage(truth), cases=plan.budget.cases, seed=plan.budget.seed)
+    wanted, digest = _cases(checks, stock) if cases is None else (tuple(cases), "")
+    with TemporaryDirectory() if trace is None else nullcontext(str(trace.parent)) as folder:
+        path = Path(folder) / "run.jsonl" if trace is None else trace
+        recording = record_abroad(plan.decoder, target.spec, python, wanted, path, caps)
+        report = _judged(recording, checks, truth, target, required)
+    results = tuple(expected.mark(result) for result in report.results)
+    for result in results:
+        on_result(result)
+    return msgspec.structs.replace(
+        report, results=results, seed=plan.budget.seed, digest=digest, violations=expected.violations(results)
+    )
+
+
+def prompts_of(check: Check, stock: Stock) -> dict[str, tuple[Case, ...]]:
+    """By scene, the cases of a check that a text of one prompt answers."""
+    scenes = {source.scene.name: source.scene for source in check.sources if source.seam is Seam.GENERATE}
+    return {name: stock.of(scene) for name, scene in scenes.items() if not (scene.processed or scene.batched)}
+
+
+def _cases(checks: Sequence[Check], stock: Stock) -> tuple[tuple[Case, ...], str]:
+    """Every prompt that some check has, or where none has one those that any check has; and the digest of the scenes."""
+    found = {name: cases for check in checks for name, cases in prompts_of(check, stock).items()}
+    found = found or {name: cases for check in choose() for name, cases in prompts_of(check, stock).items()}
+    digests = {source.scene.name: stock.digest(source.scene) for check in choose() for source in check.sources
+               if source.scene.name in found}  # fmt: skip
+    return tuple({case_id(case): case for cases in found.values() for case in cases}.values()), digest_of(digests)
+
+
+def _judged(
+    recording: Recording, checks: Sequence[Check], truth: Truth, target: Target, required: int | None
+) -> Report:
+    visit = recording.visit
+    head = head_of(Subject(visit.decoder, None, target, truth), "")
+    place = {
+        **head.environment,
+        INTERPRETER: visit.python,
+        "isolation": f"an interpreter of its own, {visit.caps.words_for('prompt')}",
+    }
+    report = judge_trace(
+        recording.trace, checks, truth=truth, target=target.spec, partial=recording.end is not None,
+        tie_rule=_tie_rule(visit.tie_rule), required=required, cases=recording.cases,
+    )  # fmt: skip
+    mishaps = sorted(recording.mishaps(), key=lambda mishap: mishap.status is not Status.FAILED)
+    results = []
+    for check, result in zip(checks, report.results, strict=True):
+        mishap = next(
+            (one for one in mishaps if _concerns(check, checks, one)), None
+        )  # one is enough: a check stops there
+        results.append(result if mishap is None else _with(result, mishap))
+    return msgspec.structs.replace(report, results=tuple(results), environment=report.environment | place)
+
+
+def _concerns(check: Check, checks: Sequence[Check], mishap: Mishap) -> bool:
+    """Whether the check is one that the prompt was for; all are where nobody can tell, or where it was for none of these."""
+    return mishap.case is None or _asks(check, mishap.case) or not any(_asks(one, mishap.case) for one in checks)
+
+
+def _asks(check: Check, case: Case) -> bool:
+    return any(source.seam is Seam.GENERATE and source.scene.fits(case) for source in check.sources)
+
+
+def _with(result: CheckResult, mishap: Mishap) -> CheckResult:
+    """The result with the mishap, which decides it unless a failure stands there already."""
+    finding = Finding(status=mishap.status, sentence=mishap.sentence, expected=mishap.expected, seen=mishap.seen)
+    if mishap.case is not None:
+        finding = msgspec.structs.replace(finding, case=mishap.case, replay=case_id(mishap.case))
+    if result.status in (Status.FAILED, Status.ERROR):
+        return msgspec.structs.replace(result, findings=(*result.findings, finding))
+    return msgspec.structs.replace(
+        result, status=mishap.status, reason=mishap.sentence, findings=(finding,), seams=(Seam.GENERATE.value,),
+        cases=result.cases + 1, failed_at=result.cases + 1,
+    )  # fmt: skip
+
+
+def _tie_rule(declared: str | None) -> TieRule:
+    try:
+        return TieRule.SMALLEST if declared is None else TieRule(declared)
+    except ValueError as error:
+        raise AdapterError(f"tie_rule is {declared!r}; expected one of {', '.join(TieRule)}") from error
+
+
+def own_target(spec: str | None, *, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa") -> Target:
+    """The target as it is run here.
+
+    Raises:
+        UsageError: none is named, or it is too small for the cases.
+    """
+    if spec is None:
+        raise UsageError(
+            "--python needs --target: the decoder brings its own model there, and its plain runs are made here"
+        )
+    found = load_target(spec, device=device, dtype=dtype, attention=attention)
+    refuse_small(found)
+    return found
