@@ -175,7 +175,7 @@ def test_a_chain_decoder_gets_every_check_that_needs_no_sibling() -> None:
     assert report.exit_code == 0
 
 
-METHODS = ("build_tree", "lay_out", "tree_logits", "accept", "move", "open", "generate")
+METHODS = ("build_tree", "lay_out", "tree_logits", "accept", "move", "attend", "open", "generate")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,6 +1,7 @@
 """The checks: one judge per law, grouped in families, with the cases that wake every known class of fault."""
 
 from tree_oracle.checks import (  # noqa: F401  (importing a family registers its checks)
+    attend,
     batch,
     chain,
     commit,

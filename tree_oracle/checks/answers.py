@@ -111,6 +111,24 @@ def rows(value: Any, what: str, count: int, vocab_size: int) -> Float[np.ndarray
     return found
 
 
+def heads(value: Any, what: str, shape: tuple[int, ...]) -> Float[np.ndarray, "heads n width"]:
+    """Outputs of attention.
+
+    Raises:
+        AdapterError: wrong shape or dtype.
+        DecoderError: a row holds NaN.
+    """
+    found = array(value, what)
+    if found.shape != shape:
+        raise AdapterError(f"{what} answered shape {found.shape}; expected {shape}: heads x nodes x width")
+    if found.dtype.kind != "f":
+        raise AdapterError(f"{what} answered dtype {found.dtype}; expected floating point")
+    bad = np.argwhere(np.isnan(found).any(axis=2))
+    if len(bad):
+        raise DecoderError(f"{what}: the row of node {int(bad[0][1])} in head {int(bad[0][0])} holds NaN")
+    return found
+
+
 def visible(answer: Any, count: int, columns: int) -> Bool[np.ndarray, "n columns"]:
     """The mask of a layout, whose field's *name* states the polarity; it is never guessed from values."""
     given = [name for name in ("visible", "hidden", "additive") if _field(answer, name) is not None]

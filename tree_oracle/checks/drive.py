@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks import answers, encodings, law_drive
+from tree_oracle.checks.attend_drive import attended_rounds
 from tree_oracle.checks.counted_draft import CountedDraft
 from tree_oracle.checks.drive_drafts import Watched, rounds_by_requests
 from tree_oracle.checks.drive_session import session_rounds
@@ -199,5 +200,6 @@ _DRIVES: dict[Seam, Drive] = {
     Seam.ACCEPT_SAMPLED: law_drive.accept_sampled,
     Seam.SAMPLED_SESSION: law_drive.open_sampled,
     Seam.MOVE: _move,
+    Seam.ATTEND: attended_rounds,
     Seam.GENERATE: _generate,
 }

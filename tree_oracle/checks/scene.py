@@ -62,6 +62,7 @@ class Scene:
     limited: bool = False  # whether it holds limits
     drafted: bool = False  # whether it holds a draft
     moved: bool = False  # whether it holds a move
+    attended: bool = False  # whether it holds queries, keys and values
     batched: bool = False  # whether it holds several requests
     chancy: bool = False  # whether it holds laws
     heavy: bool = False  # whether a case of it weighs as much as several of other scenes
@@ -80,6 +81,7 @@ class Scene:
             and self.limited == (case.limits is not None)
             and self.drafted == (case.draft is not None)
             and self.moved == (case.move is not None)
+            and self.attended == (case.attend is not None)
             and self.batched == bool(case.batch)
             and self.chancy == (case.law is not None)
             and self.handed == (case.drafter is not None)

@@ -7,6 +7,7 @@ ties     a tree and made-up rows with many ties        accept
 marked   a tree and rows, each with its own choice     accept
 moves    pools of made-up integers (in ``moves``)      move
 states   the same with recurrent layers                move
+attends  trees and made-up keys (in ``attends``)       attend
 rounds   several trees, one per round                  open
 near     two trees, the first over a near tie (in ``near``)  open
 batches  a session of several requests (in ``batches``)  open

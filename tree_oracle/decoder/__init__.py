@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tree_oracle._lazy import lazy_names
+from tree_oracle.decoder.attention import AttentionLayout as AttentionLayout
 from tree_oracle.decoder.caches import BlockTable as BlockTable
 from tree_oracle.decoder.caches import Moved as Moved
 from tree_oracle.decoder.caches import Part as Part
@@ -17,6 +18,7 @@ from tree_oracle.decoder.drafters import ToldDraft as ToldDraft
 from tree_oracle.decoder.seams import Accepts as Accepts
 from tree_oracle.decoder.seams import AcceptsSampled as AcceptsSampled
 from tree_oracle.decoder.seams import Admits as Admits
+from tree_oracle.decoder.seams import Attends as Attends
 from tree_oracle.decoder.seams import BuildsTrees as BuildsTrees
 from tree_oracle.decoder.seams import Generates as Generates
 from tree_oracle.decoder.seams import LaysOut as LaysOut

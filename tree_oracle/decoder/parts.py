@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from transformers import DynamicCache, PreTrainedModel
 
 from tree_oracle.construct import Draft, TreePolicy
+from tree_oracle.decoder.attention import Attend, attend
 from tree_oracle.decoder.batch_parts import BatchParts
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool, move
 from tree_oracle.decoder.commit import keep_path
@@ -107,6 +108,7 @@ class Parts:
     keep: Keep = field(default=path_to_keep)
     commit: Commit = field(default=keep_path)
     move: Move = field(default=move)
+    attend: Attend = field(default=attend)
     stop: Stop = field(default=cut)
     work: Callable[[CandidateTree], Work] = field(default=work_of)
     batch: BatchParts = field(default=BatchParts())  # of it, too, a planted fault replaces one part

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from msgspec.structs import replace
 
 from tree_oracle import construct
+from tree_oracle.decoder.attention import AttentionLayout, Heads
 from tree_oracle.decoder.batch_session import BatchSession
 from tree_oracle.decoder.caches import BlockTable, Moved, Pool
 from tree_oracle.decoder.draft import HalfRightDraft
@@ -93,6 +94,12 @@ class ReferenceDecoder:
     ) -> Moved:
         """The commit of one round in shared pools, which are changed in place."""
         return self.parts.move(accepted, slots, block_table, pools)
+
+    def attend(
+        self, q: Heads, k: Heads, v: Heads, tree: CandidateTree, prefix_len: int, layout: AttentionLayout
+    ) -> Heads:
+        """Masked attention over made-up queries, keys and values."""
+        return self.parts.attend(q, k, v, tree, prefix_len, layout)
 
     def open(
         self, prompts: Sequence[Sequence[int]], limits: Limits, processors: Processors | None = None

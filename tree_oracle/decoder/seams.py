@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from tree_oracle.construct import Draft
+from tree_oracle.decoder.attention import AttentionLayout
 from tree_oracle.decoder.caches import BlockTable, Pool
 from tree_oracle.record import Limits, Round
 from tree_oracle.tree import CandidateTree
@@ -39,6 +40,7 @@ class Seam(StrEnum):
     ACCEPT = "accept"
     ACCEPT_SAMPLED = "accept_sampled"
     MOVE = "move"
+    ATTEND = "attend"
     SESSION = "open"
     SAMPLED_SESSION = "open_sampled"
     GENERATE = "generate"
@@ -116,6 +118,26 @@ class Moves(Protocol):
         a move that works on copies, on a device for instance, answers ``pools``, in the same order. The answer is the number
         of rows that the request then holds, or an object or mapping with any of ``length``, ``pages`` (its block table, where
         that has changed) and ``pools``; None tells nothing.
+        """
+        ...
+
+
+class Attends(Protocol):
+    """An attention operator with its own form of the mask. Needs no model. It may also have ``attend_dtype``, the dtype that it
+    computes in (float64, float32, bfloat16, float16); without it that is float32."""
+
+    def attend(self, q: Any, k: Any, v: Any, tree: CandidateTree, prefix_len: int, layout: AttentionLayout) -> Answer:
+        """Attention of every node over the keys that it may see, scores divided by the square root of the width.
+
+        Args:
+            q: float32, heads x n x width; node v is row v.
+            k: float32, groups x columns x width, columns = prefix_len - 1 + n: first the cached prefix without the root, then
+                the nodes by slot. Query head h reads group h // (heads / groups).
+            v: float32, as ``k``.
+            tree, prefix_len: what a mask is made from.
+            layout: the same made: positions, the window if there is one, and which columns a row sees.
+
+        All numbers are small multiples of 1/4, which every dtype in use holds exactly. The answer is heads x n x width.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Through which seams a replaced part of the reference decoder can show.
 
-Rule: a seam shows what it runs. ``build_tree`` runs the part ``build``, a round runs everything but that, ``encode`` and
-``move``; a part that is listed nowhere is taken to show everywhere.
+Rule: a seam shows what it runs. ``build_tree`` runs the part ``build``, a round runs everything but that, ``encode``,
+``move`` and ``attend``; a part that is listed nowhere is taken to show everywhere.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ _ROUNDS = frozenset({Seam.SESSION, Seam.GENERATE, Seam.TAP})
 _SHOWN: dict[str, frozenset[Seam]] = {
     "build": frozenset({Seam.BUILD}),
     "move": frozenset({Seam.MOVE}),
+    "attend": frozenset({Seam.ATTEND}),
     "encode": frozenset({Seam.LAY_OUT}),
     "lay_out": _ROUNDS | {Seam.LAY_OUT, Seam.TREE_LOGITS},
     "hold": _ROUNDS,

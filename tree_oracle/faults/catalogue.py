@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
+from tree_oracle.faults.attend_faults import ATTEND_FAULTS
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
 from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
@@ -228,6 +229,7 @@ _CATALOGUE = (
     *WINDOW_FAULTS,
     *HELD_FAULTS,
     *MOVE_FAULTS,
+    *ATTEND_FAULTS,
     *STATE_FAULTS,
     *BATCH_FAULTS,
     *PACKING_FAULTS,

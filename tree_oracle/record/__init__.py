@@ -1,6 +1,7 @@
 """What was seen and what was decided: rounds, cases, truths, findings and reports, with their file formats."""
 
 from tree_oracle.record.array import Array as Array
+from tree_oracle.record.case import AttendData as AttendData
 from tree_oracle.record.case import Case as Case
 from tree_oracle.record.case import CaseFile as CaseFile
 from tree_oracle.record.case import DraftData as DraftData
@@ -36,6 +37,7 @@ from tree_oracle.record.report import Ledger as Ledger
 from tree_oracle.record.report import Report as Report
 from tree_oracle.record.report import Witness as Witness
 from tree_oracle.record.report import count_endings as count_endings
+from tree_oracle.record.round import Attended as Attended
 from tree_oracle.record.round import DraftLaw as DraftLaw
 from tree_oracle.record.round import LayerRows as LayerRows
 from tree_oracle.record.round import Round as Round

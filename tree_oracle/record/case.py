@@ -58,6 +58,20 @@ class MoveData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     window: int = 0  # with recurrent layers, whose convolution looks at so many inputs
 
 
+class AttendData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Made-up queries, keys and values for one attention operator, as plain data: their sizes and what they are drawn by.
+
+    The columns of the keys are the ``prefix_len - 1`` cached tokens, then the nodes of the case's tree by slot.
+    """
+
+    prefix_len: int  # committed tokens, the root among them
+    heads: int = 4  # of the queries
+    groups: int = 2  # heads of keys and values
+    width: int = 64  # of a head
+    window: int = 0  # a row sees so many positions, its own among them; 0: all
+    salt: int = 0
+
+
 class RequestData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One request of a session that several share, as plain data.
 
@@ -103,6 +117,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     rows: Array | None = None  # rows handed to ``accept`` in place of a model's, n x vocabulary
     draft: DraftData | None = None  # handed to ``build_tree``
     move: MoveData | None = None  # what is to be moved, handed to ``move``
+    attend: AttendData | None = None  # what is handed to ``attend``, with the trees
     law: LawData | None = None  # laws and coins, handed to ``accept_sampled`` or ``open_sampled``
     batch: tuple[
         RequestData, ...

@@ -51,6 +51,13 @@ class LayerRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: Array
 
 
+class Attended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an attention operator answered."""
+
+    out: Array  # heads x n x width
+    dtype: str = "float32"  # that it computed in, as it declares
+
+
 class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is known of one round. ``None`` means not shown, never zero."""
 
@@ -77,6 +84,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     pools: tuple[Array, ...] | None = None  # every pool after a move, entry x element, integers; packed ones unpacked
     length: int | None = None  # rows of the request after a move
     pages: tuple[int, ...] | None = None  # its block table after a move
+    attended: Attended | None = None  # from made-up queries, keys and values
     end: EndReason | None = None
     started_ns: int | None = None
     ended_ns: int | None = None

@@ -152,8 +152,8 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
 
 def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
     """Whether a part that the suspect replaces is run; the others show what the reference shows."""
-    if seam not in showing(suspect.parts):
-        return False
+    if seam is Seam.ATTEND or seam not in showing(suspect.parts):
+        return False  # of an attention operator the finding itself names the key
     idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
     if case.processors is None and not (case.limits and case.limits.min_new):
         idle = (*idle, "path")

@@ -88,7 +88,7 @@ class Exploration:
 def size(case: Case) -> tuple[int, ...]:
     """What counts as smaller: fewer requests, rounds, nodes, prefix tokens, then a lower cap, a shorter draft, smaller ids.
 
-    A move has nodes too, and the elements of its pools count as a draft's length does.
+    A move has nodes too, and the elements of its pools count as a draft's length does; so do the keys of an attention.
     """
     trees = [*case.trees, *(tree for request in case.batch for tree in request.trees)]
     prompts = [case.prefix, *(request.prompt for request in case.batch)]
@@ -98,4 +98,6 @@ def size(case: Case) -> tuple[int, ...]:
     draft = sum(len(law) for below in case.draft.laws for law in below) if case.draft is not None else 0
     if case.move is not None:
         draft += case.move.pool_pages * case.move.page_size * case.move.layers * case.move.heads * case.move.width
+    if case.attend is not None:
+        draft += case.attend.prefix_len + case.attend.heads * case.attend.width + case.attend.window
     return (len(case.batch), len(trees), nodes, sum(map(len, prompts)), cap, draft, ids)

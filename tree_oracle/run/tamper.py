@@ -128,6 +128,13 @@ def _one_row_longer(answer: Any) -> Any:
     return {**known, "length": int(told["length"]) + 1} if "length" in known else known
 
 
+def _last_node_as_root(answer: Any) -> Any:
+    """Every head answers for the last node what it answers for the root."""
+    out = answers.array(answer, "attend").copy()
+    out[:, -1] = out[:, 0]
+    return out
+
+
 def _token_changed(answer: Any) -> Any:
     """Change the first token that is emitted, in rounds or in plain tokens."""
     whole = list(copy.copy(answer))
@@ -164,6 +171,7 @@ TAMPERINGS = (
     Tampering(Seam.ACCEPT, "GREEDY-01", "another bonus token", _bonus_changed),
     Tampering(Seam.ACCEPT, "GREEDY-02", "the last accepted node left out", _last_not_accepted),
     Tampering(Seam.MOVE, "MOVE-04", "one row more", _one_row_longer),
+    Tampering(Seam.ATTEND, "ATTEND-02", "the last node's row replaced by the root's", _last_node_as_root),
     Tampering(Seam.SESSION, "SEQUENCE-01", "another first token", _token_changed),
     Tampering(Seam.GENERATE, "SEQUENCE-01", "another first token", _token_changed),
 )

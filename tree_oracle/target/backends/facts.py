@@ -29,7 +29,7 @@ def facts_of(kind: str, device: str, **known: str) -> DeviceFacts:
     return DeviceFacts(
         kind=kind,
         device=device,
-        torch=torch.__version__,
+        torch=str(torch.__version__),
         deterministic=torch.are_deterministic_algorithms_enabled(),
         threads=torch.get_num_threads(),
         **{"name": platform.machine(), **known},
