@@ -12,6 +12,7 @@ from tree_oracle.cli.compare import compare
 from tree_oracle.cli.doctor import doctor
 from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
+from tree_oracle.cli.tolerance import tolerance
 from tree_oracle.cli.trace import trace
 from tree_oracle.cli.vectors import vectors
 
@@ -25,5 +26,19 @@ def main() -> None:
     """
 
 
-for command in (check, replay, report, compare, certificate, doctor, list_checks, explain, faults, law, trace, vectors):
+for command in (
+    check,
+    replay,
+    report,
+    compare,
+    certificate,
+    doctor,
+    list_checks,
+    explain,
+    faults,
+    law,
+    tolerance,
+    trace,
+    vectors,
+):
     main.add_command(command)
