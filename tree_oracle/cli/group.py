@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tree_oracle import __version__
+from tree_oracle.cli.bundle import bundle
 from tree_oracle.cli.catalogue import explain, faults, list_checks
 from tree_oracle.cli.certificate import certificate
 from tree_oracle.cli.check import check
@@ -38,6 +39,7 @@ for command in (
     faults,
     law,
     tolerance,
+    bundle,
     trace,
     vectors,
 ):

@@ -52,7 +52,7 @@ def measure(file: str, resume: bool, as_json: bool, device: str, rows: int, seed
             path,
             _place(device),
             resume=resume,
-            on_cell=lambda found: None if as_json else console.print(cell_line(found), soft_wrap=True),
+            on_cell=lambda found: None if as_json else console.print(cell_line(found), soft_wrap=True, markup=False),
         )
     except KeyboardInterrupt:
         click.echo(f"tree-oracle: interrupted; the finished cells are in {path}, --resume goes on with it", err=True)
@@ -85,7 +85,7 @@ def report(file: str, html: str | None, markdown: str | None, as_json: bool) -> 
     else:
         console = make_console()
         for one in found.cells:
-            console.print(cell_line(one), soft_wrap=True)
+            console.print(cell_line(one), soft_wrap=True, markup=False)
         console.print(counted(found))
     if markdown is not None:
         from tree_oracle.record.files import write_bytes

@@ -50,15 +50,15 @@ class Sweep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class ToleranceReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ToleranceReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All cells that were measured so far; ``complete`` once they are all there."""
 
+    format: str = FORMAT  # first, so that the beginning of a file tells what it is
+    version: int = VERSION
     sweep: Sweep
     environment: dict[str, str]
     cells: tuple[Found, ...]
     complete: bool
-    format: str = FORMAT
-    version: int = VERSION
 
     def allowed(self, cell: Cell) -> float | None:
         """The recommended tolerance of a cell, ``None`` where it was not measured or has none."""

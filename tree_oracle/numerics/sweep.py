@@ -6,7 +6,7 @@ asks for the same sweep by the same code in the same place: cells of two kinds m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -55,23 +55,21 @@ def run_sweep(
         raise UsageError("a sweep without cells; expected at least one target, dtype, kernel, width, batch and prefix")
     kept = _kept(path, sweep, environment) if resume and path.exists() else ()
     targets = _Loaded(load, sweep.fault)
-    report = ToleranceReport(sweep, environment, kept, complete=len(kept) == len(sweep.cells))
+    report = _report(sweep, environment, kept)
     write_report(path, report)
     for number, cell in enumerate(sweep.cells[len(kept) :], start=len(kept)):
         found, arrays = _measured(cell, targets, sweep)
         if arrays is not None:
             write_arrays(path, number, arrays.named())
-        cells = (*report.cells, found)
-        report = ToleranceReport(sweep, environment, cells, complete=len(cells) == len(sweep.cells))
+        report = _report(sweep, environment, (*report.cells, found))
         write_report(path, report)
         on_cell(found)
     return report
 
 
-def summary(report: ToleranceReport) -> Iterator[tuple[Verdict, int]]:
-    """How many cells have each verdict."""
-    for kind in Verdict:
-        yield kind, sum(found.verdict is kind for found in report.cells)
+def _report(sweep: Sweep, environment: dict[str, str], cells: tuple[Found, ...]) -> ToleranceReport:
+    complete = len(cells) == len(sweep.cells)
+    return ToleranceReport(sweep=sweep, environment=environment, cells=cells, complete=complete)
 
 
 class _Loaded:

@@ -72,7 +72,15 @@ def cell_map(report: ToleranceReport, name: str) -> str:
     for found in report.cells:
         across, down = dtypes.index(found.cell.dtype), places.index(_place(found))
         axes.add_patch(_square(across, down, _FILLS[found.verdict]))
-        axes.text(across + 0.5, down + 0.5, _label(found), ha="center", va="center", fontsize=7, gid="on-fill")
+        axes.text(
+            across + 0.5,
+            down + 0.5,
+            _label(found),
+            ha="center",
+            va="center",
+            fontsize=7,
+            gid=f"on-fill-{down}-{across}",
+        )
     axes.set(xlim=(0, len(dtypes)), ylim=(len(places), 0))
     axes.set_xticks(np.arange(len(dtypes)) + 0.5, dtypes)
     axes.set_yticks(np.arange(len(places)) + 0.5, places, fontsize=7)
