@@ -19,6 +19,6 @@ for name in cohere2 gemma2 gemma3 gpt2 gptoss llama llama4 mistral mixtral qwen3
 sweep cpu-architectures "${targets[@]}" "${dtypes[@]}" --kernel eager --kernel sdpa-math --kernel sdpa-flash \
     --width 33 --prefix 128 --rows 132
 sweep cpu-heads --target tiny:llama:head=64 --target tiny:llama:head=128 --target tiny:llama:head=192 "${dtypes[@]}" \
-    --kernel eager --kernel sdpa-flash --width 33 --prefix 128 --rows 132
-sweep cpu-sizes --target tiny:qwen3 --dtype float32 --dtype bfloat16 --kernel sdpa-flash --width 9 --width 65 \
-    --batch 1 --batch 6 --batch 12 --prefix 16 --prefix 512 --rows 130
+    --kernel eager --kernel sdpa-flash --width 33 --prefix 128 --rows 66
+sweep cpu-sizes --target tiny:qwen3 --dtype float32 --dtype bfloat16 --kernel sdpa-flash --width 9 --width 33 \
+    --batch 1 --batch 6 --batch 12 --prefix 16 --prefix 256 --rows 66

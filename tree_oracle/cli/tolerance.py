@@ -8,13 +8,18 @@ from typing import Any
 import click
 
 from tree_oracle.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, JSON, echo_json, guarded
+from tree_oracle.cli.tolerance_work import masks, work
 
 _SIZE = click.IntRange(min=1)
 
 
 @click.group()
 def tolerance() -> None:
-    """Measure how far rows may differ on this device, dtype and kernel: measure, report."""
+    """Measure how far rows may differ on this device, dtype and kernel: measure, report; and work, masks."""
+
+
+tolerance.add_command(work)
+tolerance.add_command(masks)
 
 
 @tolerance.command()
