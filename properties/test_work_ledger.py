@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tree_oracle.cli import main
 from tree_oracle.decoder import ReferenceDecoder, recover, tap
 from tree_oracle.numerics.ledger import ModelShape, RoundWork, shape_of, work_of
 from tree_oracle.numerics.mask_cost import SHAPES, mask_cost, mask_of, skips
@@ -97,3 +99,14 @@ def test_a_kernel_is_timed_under_every_mask() -> None:
         mask_cost("ascend-infer", nodes=4, prefix=3)
     with pytest.raises(UsageError, match="0 nodes"):
         mask_cost("eager", nodes=0, prefix=3)
+
+
+def test_both_commands_print_their_tables() -> None:
+    """The ledger of the built-in decoder has a line for each round, and each kernel and size has its times."""
+    ledger = CliRunner().invoke(main, ["tolerance", "work", "--target", "exact", "--new-tokens", "4"])
+    assert ledger.exit_code == 0, ledger.output
+    assert "packed by depth" in ledger.output
+    costs = CliRunner().invoke(main, ["tolerance", "masks", "--kernel", "eager", "--nodes", "4", "--prefix", "3"])
+    assert costs.exit_code == 0, costs.output
+    assert "7 / 10 / 16" not in costs.output  # the pairs of the prefix are counted too
+    assert "15 / 18 / 24" in costs.output
