@@ -28,10 +28,11 @@ from tree_oracle.target import (
     prefill,
     set_layer_tensors,
 )
+from tree_oracle.target.sequential_naive import naive_rows
 from tree_oracle.target.spec import TargetSpec, parse_spec
 from tree_oracle.target.target import DTYPES
 from tree_oracle.target.tiny import CONFIGURATIONS
-from tree_oracle.target.tiny_configurations import EAGER_ONLY
+from tree_oracle.target.tiny_configurations import EAGER_ONLY, FREE_HEADS
 
 DTYPE_NAMES = sorted(DTYPES)
 KERNELS = [
@@ -102,7 +103,7 @@ def test_names_are_taken_apart() -> None:
         ("exact:seed=1:vocab=5", "has 2 groups of settings; separate settings by commas"),
         ("tiny", "names no architecture; expected for example tiny:qwen3"),
         ("tiny:qwen", "unknown architecture 'qwen', did you mean 'qwen3'"),
-        ("tiny:qwen3:vocab=5", "unknown setting 'vocab'; Known: seed"),
+        ("tiny:qwen3:vocab=5", "unknown setting 'vocab'; Known: head, seed"),
     ],
 )
 def test_a_name_that_means_nothing_is_refused(spec: str, message: str) -> None:
@@ -213,6 +214,18 @@ def test_options_that_mean_nothing_are_refused() -> None:
         load_target("tiny:gptoss")
     with pytest.raises(UsageError, match="tiny:gemma2 has capped attention scores, which sdpa cannot compute"):
         load_target("tiny:gemma2", attention="sdpa")
+
+
+@pytest.mark.parametrize("name", FREE_HEADS)
+def test_heads_of_a_tiny_model_have_the_width_that_is_asked_for(name: str) -> None:
+    """``head=6`` is the width of queries, keys and values; odd widths, and architectures that fix it, are refused."""
+    model = load_target(f"tiny:{name}:head=6").model
+    assert model.config.head_dim == 6
+    assert model.model.layers[0].self_attn.k_proj.weight.shape[0] == 6 * model.config.num_key_value_heads
+    assert naive_rows(model, [(1, 2, 3)]).shape == (1, 256)
+    for spec in (f"tiny:{name}:head=5", "tiny:gpt2:head=64"):
+        with pytest.raises(UsageError, match="expected an even width, and one of llama, mistral, mixtral, qwen3"):
+            load_target(spec)
 
 
 @pytest.mark.versions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tree_oracle import __version__
+from tree_oracle.cli.bundle import bundle
 from tree_oracle.cli.catalogue import explain, faults, list_checks
 from tree_oracle.cli.certificate import certificate
 from tree_oracle.cli.check import check
@@ -13,6 +14,7 @@ from tree_oracle.cli.doctor import doctor
 from tree_oracle.cli.kit import kit
 from tree_oracle.cli.law import law
 from tree_oracle.cli.replay import replay, report
+from tree_oracle.cli.tolerance import tolerance
 from tree_oracle.cli.trace import trace
 from tree_oracle.cli.vectors import vectors
 
@@ -37,6 +39,8 @@ for command in (
     explain,
     faults,
     law,
+    tolerance,
+    bundle,
     trace,
     vectors,
     kit,

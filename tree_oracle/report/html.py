@@ -39,7 +39,7 @@ from tree_oracle.report.words import (
 
 def html_page(report: Report) -> str:
     """The whole page. The same report gives the same text."""
-    return _environment().get_template("report.html").render(**_facts(report))
+    return page_environment().get_template("report.html").render(**_facts(report))
 
 
 def write_html(path: Path, report: Report) -> None:
@@ -48,7 +48,8 @@ def write_html(path: Path, report: Report) -> None:
 
 
 @cache
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """The templates, with the gate that everything shown passes."""
     environment = Environment(
         loader=PackageLoader("tree_oracle.report"),
         autoescape=True,

@@ -9,6 +9,7 @@
              ties=3-7+10-50        pairs of tokens that tie after every history
     tiny     seed=0                architectures: cohere2, gemma2, gemma3, gpt2, gptoss, llama, llama4, mistral,
                                    mixtral, qwen3
+             head=16               width of an attention head; of llama, mistral, mixtral and qwen3
     dir      a local Hugging Face directory with safetensors; everything after the first colon is its path
 
 ``exact:vocab=61,seed=3,window=8,layers=full+sliding``, ``tiny:qwen3:seed=1`` and ``dir:models/small`` are targets.
@@ -26,7 +27,7 @@ from tree_oracle.target.exact_config import CHUNKED, FULL, SLIDING
 
 _LAYERS = {"full": FULL, "sliding": SLIDING, "chunked": CHUNKED}
 _EXACT_KEYS = {"vocab", "seed", "positions", "layers", "window", "chunk", "ties"}
-_TINY_KEYS = {"seed"}
+_TINY_KEYS = {"seed", "head"}
 
 
 @dataclass(frozen=True, slots=True)

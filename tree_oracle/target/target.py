@@ -91,7 +91,11 @@ def _build(spec: TargetSpec, attention: str) -> Any:
         return directory_model(spec.path, attention=attention)
     if spec.family == "tiny":
         choose("architecture", spec.architecture, CONFIGURATIONS)
-        return tiny_model(spec.architecture, seed=whole("seed", spec.settings.get("seed", "0")), attention=attention)
+        settings = spec.settings
+        head = whole("head", settings["head"]) if "head" in settings else None
+        return tiny_model(
+            spec.architecture, seed=whole("seed", settings.get("seed", "0")), attention=attention, head=head
+        )
     config = ExactLMConfig(**exact_arguments(spec.settings))
     return AutoModelForCausalLM.from_config(config, attn_implementation=attention)  # type: ignore[no-untyped-call]
 

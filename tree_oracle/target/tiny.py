@@ -23,18 +23,23 @@ from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
 from tree_oracle.target.tiny_configurations import CONFIGURATIONS as CONFIGURATIONS
-from tree_oracle.target.tiny_configurations import EAGER_ONLY, RANGE
+from tree_oracle.target.tiny_configurations import EAGER_ONLY, FREE_HEADS, RANGE
 
 
-def tiny_model(name: str, *, seed: int, attention: str) -> Any:
-    """A float32 model on the CPU; ``name`` is a key of ``CONFIGURATIONS``.
+def tiny_model(name: str, *, seed: int, attention: str, head: int | None = None) -> Any:
+    """A float32 model on the CPU; ``name`` is a key of ``CONFIGURATIONS``, ``head`` the width of an attention head.
 
     Raises:
-        UsageError: an attention kernel that cannot compute this architecture.
+        UsageError: an attention kernel that cannot compute this architecture, or a width of heads that it cannot have.
     """
     if name in EAGER_ONLY and attention != "eager":
         raise UsageError(f"tiny:{name} has {EAGER_ONLY[name]}, which {attention} cannot compute; use attention eager")
-    return seeded_model(CONFIGURATIONS[name](), seed=seed, attention=attention)
+    config = CONFIGURATIONS[name]()
+    if head is not None:
+        if name not in FREE_HEADS or head < 2 or head % 2:
+            raise UsageError(f"head={head} of tiny:{name}: expected an even width, and one of {', '.join(FREE_HEADS)}")
+        config.head_dim = head
+    return seeded_model(config, seed=seed, attention=attention)
 
 
 def seeded_model(config: Any, *, seed: int, attention: str) -> Any:

@@ -88,3 +88,6 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
 
 # What sdpa cannot compute.
 EAGER_ONLY = {"gemma2": "capped attention scores", "gptoss": "attention sinks"}
+
+# Whose heads may have any even width: their scores are scaled by it, and nothing else depends on it.
+FREE_HEADS = ("llama", "mistral", "mixtral", "qwen3")

@@ -1,0 +1,37 @@
+"""A tolerance report as JSON Schema 2020-12, the contract that outlives this library.
+
+Rule: the committed file is what ``schema_json`` returns, byte for byte. ``python -m tree_oracle.numerics.schema``
+writes it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from tree_oracle.numerics.document import FORMAT, VERSION, ToleranceReport
+from tree_oracle.record.schema import DIALECT
+
+SCHEMA = Path(__file__).parent / "schemas" / f"tolerance-{VERSION}.schema.json"
+
+
+def schema_json() -> str:
+    """The text of the schema file."""
+    (reference,), parts = msgspec.json.schema_components([ToleranceReport], ref_template="#/$defs/{name}")
+    whole = parts["ToleranceReport"]
+    whole["properties"] |= {"format": {"const": FORMAT}, "version": {"const": VERSION}}
+    whole["required"] = ["format", "version", *whole["required"]]
+    head = {"$schema": DIALECT, "$id": f"urn:{FORMAT}:{VERSION}", "title": f"{FORMAT}, version {VERSION}"}
+    return json.dumps({**head, **reference, "$defs": parts}, indent=2) + "\n"
+
+
+def main() -> None:
+    """Write the committed file anew."""
+    SCHEMA.parent.mkdir(exist_ok=True)
+    SCHEMA.write_text(schema_json(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
