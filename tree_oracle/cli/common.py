@@ -124,10 +124,11 @@ def show(report: Report, as_json: bool, again: str) -> None:
         print_report(make_console(), report, replay=again)
 
 
-def replay_command(decoder: str | None, target: str | None) -> str:
-    """What to type to see a case again, as far as the case file does not know it."""
+def replay_command(decoder: str | None, fault: str | None, target: str | None) -> str:
+    """What to type to see a case again: what was named for the run is named again, since others may fail on the same case."""
     parts = ["tree-oracle replay"]
     parts += [f"--decoder {decoder}"] if decoder else []
+    parts += [f"--fault {fault}"] if fault else []
     parts += [f"--target {target}"] if target else []
     return " ".join(parts)
 

@@ -9,6 +9,7 @@ import click
 
 from tree_oracle.cli.common import (
     DECODER,
+    FAULT,
     JSON,
     TARGET,
     caps_of,
@@ -16,6 +17,7 @@ from tree_oracle.cli.common import (
     kept,
     limited,
     listener,
+    name_of,
     quiet,
     replay_command,
     show,
@@ -25,18 +27,20 @@ from tree_oracle.cli.common import (
 @click.command()
 @click.argument("case")
 @DECODER
+@FAULT
 @TARGET
 @limited
 @JSON
 @guarded
-def replay(case: str, decoder: str | None, target: str | None, as_json: bool, **limits: Any) -> int:
+def replay(case: str, decoder: str | None, fault: str | None, target: str | None, as_json: bool, **limits: Any) -> int:
     """Judge one kept case again. CASE is a case file or the id that a failure printed."""
     from tree_oracle.run import Budget, Plan, carry_out, load_case
 
-    file = load_case(case)
+    named = name_of(decoder, fault) if decoder is not None or fault is not None else None
+    file = load_case(case, decoder=named, target=target)
     report = carry_out(
         Plan(
-            decoder=decoder or _built_in(file.decoder),
+            decoder=named or _built_in(file.decoder),
             target=target or file.target,
             checks=(file.check,),
             budget=Budget(cases=0, shrink_runs=0),
@@ -45,7 +49,7 @@ def replay(case: str, decoder: str | None, target: str | None, as_json: bool, **
         cases=[file.case],
         on_result=quiet if as_json else listener(),
     )
-    show(report, as_json, replay_command(decoder, target))
+    show(report, as_json, replay_command(decoder, fault, target))
     return report.exit_code
 
 

@@ -13,10 +13,8 @@ MOST_CASE = 20_000  # characters; a page that holds larger inputs is no page
 
 
 def replay_command(report: Report) -> str:
-    """``tree-oracle replay`` with the decoder, unless the case file knows it: one of ours, or one that has no such name."""
-    if report.decoder.startswith("fault:") or ":" not in report.decoder:
-        return "tree-oracle replay"
-    return f"tree-oracle replay --decoder {shlex.quote(report.decoder)}"
+    """``tree-oracle replay`` with the decoder, unless it is the reference or has no name that a command line can take."""
+    return shlex.join(["tree-oracle", "replay", *(_subject(report.decoder) or [])])
 
 
 def replay_line(report: Report, check: str, finding: Finding) -> str:
