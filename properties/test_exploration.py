@@ -278,6 +278,31 @@ def test_a_kept_case_is_seen_again(tmp_path: Path, fault: str, check: str) -> No
     assert replay(file, ground().subject(ReferenceDecoder)).exit_code == 0
 
 
+def test_failures_of_two_decoders_on_one_case_are_kept_apart(tmp_path: Path) -> None:
+    """Each file names its own decoder and target, whoever writes last; a case that is whose is not clear asks to be told."""
+    names = ("last-maximum-wins", "first-child-only", "last-maximum-wins")
+    reports = [
+        msgspec.structs.replace(
+            ground().report(FAULTS["last-maximum-wins"].decoder, "GREEDY-03", budget=SHORT),
+            decoder=f"fault:{name}",
+            target=target,
+        )
+        for name, target in zip(names, ("exact", "exact", "tiny:qwen3"), strict=True)
+    ]
+    for report in (*reports, reports[0]):  # once more, over what is there
+        save_cases(report, tmp_path)
+    (finding,) = reports[0].results[0].findings[:1]
+    for report in reports:
+        for name in (finding.replay, f"GREEDY-03-{finding.replay}"):
+            file = load_case(name, tmp_path, decoder=report.decoder, target=report.target)
+            assert (file.decoder, file.target, file.case) == (report.decoder, report.target, finding.case)
+    assert load_case(finding.replay, tmp_path, decoder="mine:Decoder", target="exact").case == finding.case
+    assert len(list(tmp_path.glob(f"GREEDY-03-{finding.replay}*.json"))) == len(reports)
+    for unsaid in ({}, {"decoder": reports[0].decoder}, {"target": "exact"}):
+        with pytest.raises(UsageError, match="was kept for .*; name one with --decoder or --fault, and --target"):
+            load_case(finding.replay, tmp_path, **unsaid)
+
+
 def test_an_id_that_names_no_case_or_several_is_refused(kept: tuple[Path, list[Path]]) -> None:
     """Unknown ids and parts of ids are not found; an id that two checks share lists both names to choose from."""
     folder, paths = kept

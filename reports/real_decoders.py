@@ -132,7 +132,7 @@ def prune() -> None:
         for report in msgspec.json.decode(path.read_bytes(), type=Found).reports:
             held |= {f"{result.check}-{finding.replay}" for result in report.results for finding in result.findings}
     for path in (FOUND / "cases").glob("*.json"):
-        if path.stem not in held:
+        if not any(path.stem == name or path.stem.startswith(f"{name}-") for name in held):
             path.unlink()
 
 

@@ -117,9 +117,8 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
             return EXIT_INTERRUPTED
         report, interrupted = stop.report, True
     save_cases(report)
-    show(
-        report, as_json, replay_command(decoder, target, options["python"])
-    )  # first: what took long is not lost to a full disk
+    again = replay_command(decoder, fault, target, options["python"])
+    show(report, as_json, again)  # first: what took long is not lost to a full disk
     outputs.save(report)
     return EXIT_INTERRUPTED if interrupted else report.exit_code
 

@@ -145,11 +145,12 @@ def caps_abroad(
     return caps_of(decoder, True, timeout, memory)
 
 
-def replay_command(decoder: str | None, target: str | None, python: str | None = None) -> str:
-    """What to type to see a case again, as far as the case file does not know it."""
+def replay_command(decoder: str | None, fault: str | None, target: str | None, python: str | None = None) -> str:
+    """What to type to see a case again: what was named for the run is named again, since others may fail on the same case."""
     parts = ["tree-oracle replay"]
     parts += [f"--python {python}"] if python else []
     parts += [f"--decoder {decoder}"] if decoder else []
+    parts += [f"--fault {fault}"] if fault else []
     parts += [f"--target {target}"] if target else []
     return " ".join(parts)
 

@@ -9,6 +9,7 @@ import click
 
 from tree_oracle.cli.common import (
     DECODER,
+    FAULT,
     JSON,
     PYTHON,
     TARGET,
@@ -18,6 +19,7 @@ from tree_oracle.cli.common import (
     kept,
     limited,
     listener,
+    name_of,
     quiet,
     replay_command,
     show,
@@ -27,18 +29,28 @@ from tree_oracle.cli.common import (
 @click.command()
 @click.argument("case")
 @DECODER
+@FAULT
 @TARGET
 @limited
 @PYTHON
 @JSON
 @guarded
-def replay(case: str, decoder: str | None, target: str | None, python: str | None, as_json: bool, **limits: Any) -> int:
+def replay(
+    case: str,
+    decoder: str | None,
+    fault: str | None,
+    target: str | None,
+    python: str | None,
+    as_json: bool,
+    **limits: Any,
+) -> int:
     """Judge one kept case again. CASE is a case file or the id that a failure printed."""
     from tree_oracle.run import Budget, Plan, carry_out, load_case
 
-    file = load_case(case)
+    named = name_of(decoder, fault) if decoder is not None or fault is not None else None
+    file = load_case(case, decoder=named, target=target)
     plan = Plan(
-        decoder=decoder or _built_in(file.decoder),
+        decoder=named or _built_in(file.decoder),
         target=target or file.target,
         checks=(file.check,),
         budget=Budget(cases=0, shrink_runs=0),
@@ -48,11 +60,11 @@ def replay(case: str, decoder: str | None, target: str | None, python: str | Non
         from tree_oracle.run.foreign import run_abroad
 
         report = run_abroad(
-            plan, python, caps=caps_abroad(decoder, None, **limits), cases=[file.case], on_result=on_result
+            plan, python, caps=caps_abroad(decoder, fault, **limits), cases=[file.case], on_result=on_result
         )
     else:
         report = carry_out(plan, caps=caps_of(decoder, **limits), cases=[file.case], on_result=on_result)
-    show(report, as_json, replay_command(decoder, target, python))
+    show(report, as_json, replay_command(decoder, fault, target, python))
     return report.exit_code
 
 

@@ -14,9 +14,7 @@ MOST_CASE = 20_000  # characters; a page that holds larger inputs is no page
 
 
 def replay_command(report: Report) -> str:
-    """``tree-oracle replay`` with the decoder, unless the case file knows it: one of ours, or one that has no such name."""
-    if report.decoder.startswith("fault:") or ":" not in report.decoder:
-        return "tree-oracle replay"
+    """``tree-oracle replay`` with the decoder, unless it is the reference or has no name that a command line can take."""
     return shlex.join(["tree-oracle", "replay", *(_subject(report) or [])])
 
 

@@ -1,10 +1,15 @@
 """Case files: every failure on disk under the hash of its input, and a way to see it again.
 
+A file is named by the check and the id of the case. A listed case is the same for everybody: where there is a file already that
+was kept for another decoder or target, a digest of both is added. Whoever names the case need not name the digest.
+
 A case file is untrusted: it names a decoder, but nothing is ever imported because a file says so.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +23,7 @@ from tree_oracle.record import (
     Case,
     CaseFile,
     CheckResult,
+    FileError,
     Finding,
     Processors,
     Report,
@@ -37,7 +43,7 @@ DEFAULT_DIRECTORY = Path(".tree-oracle") / "cases"
 
 
 def save_cases(report: Report, directory: Path = DEFAULT_DIRECTORY) -> list[Path]:
-    """Write one case file per finding that holds a case; the same case is written once per check."""
+    """Write one case file per finding that holds a case; the same case is written once per check and decoder."""
     kept = [keep_case(r, f, report.target, report.decoder, directory) for r in report.results for f in r.findings]
     return [path for path in kept if path is not None]
 
@@ -48,29 +54,60 @@ def keep_case(
     """Write the case file of one finding; None if it holds no case."""
     if finding.case is None:
         return None
+    file = CaseFile(check=result.check, target=target, decoder=decoder, case=finding.case)
     path = directory / f"{result.check}-{finding.replay}.json"
-    write_file(path, CaseFile(check=result.check, target=target, decoder=decoder, case=finding.case))
+    if _is_anothers(path, file):
+        whose = hashlib.sha256(f"{target}\n{decoder}".encode(errors="replace")).hexdigest()[:_DIGITS]
+        path = directory / f"{path.stem}-{whose}.json"
+    write_file(path, file)
     return path
 
 
-def load_case(name: str, directory: Path = DEFAULT_DIRECTORY) -> CaseFile:
-    """The case file at a path, or the one whose id is ``name`` in ``directory``.
+def _is_anothers(path: Path, file: CaseFile) -> bool:
+    """Whether a file of that name was kept for another decoder or target; one that cannot be read is nobody's."""
+    with suppress(FileError):
+        kept = read_case(path)
+        return (kept.decoder, kept.target) != (file.decoder, file.target)
+    return False
+
+
+_DIGITS = 6
+_STEM = re.compile(rf"((?:[A-Z]+-\d+)-([0-9a-f]+?))(?:-[0-9a-f]{{{_DIGITS}}})?")
+
+
+def load_case(
+    name: str, directory: Path = DEFAULT_DIRECTORY, *, decoder: str | None = None, target: str | None = None
+) -> CaseFile:
+    """The case file at a path, or the one whose id is ``name`` in ``directory``: the one of this decoder and target, if any is.
 
     Raises:
-        UsageError: no such case, or several checks failed on it and the id alone does not say which.
+        UsageError: no such case, or several checks, decoders or targets failed on it and nothing says which is meant.
         FileError: the file is not a case file.
     """
     with suppress(OSError):  # a name that no file can have
         if Path(name).is_file():
             return read_case(Path(name))
-    found = [path for path in sorted(directory.glob("*.json")) if path.stem == name or path.stem.endswith(f"-{name}")]
+    paths = {path: _STEM.fullmatch(path.stem) for path in sorted(directory.glob("*.json"))}
+    found = {path: stem for path, stem in paths.items() if stem is not None and name in (stem[0], stem[1], stem[2])}
     if not found:
         raise UsageError(f"no case {name!r}: neither a file nor an id in {directory}")
-    if len(found) > 1:
-        raise UsageError(
-            f"case {name!r} was kept for several checks: {', '.join(path.stem for path in found)}; name one"
-        )
-    return read_case(found[0])
+    several = sorted({stem[1] for stem in found.values()})
+    if len(several) > 1:
+        raise UsageError(f"case {name!r} was kept for several checks: {', '.join(several)}; name one")
+    return _of_one(name, [read_case(path) for path in found], decoder, target)
+
+
+def _of_one(name: str, files: list[CaseFile], decoder: str | None, target: str | None) -> CaseFile:
+    """Of files that hold the same case for one check, the one that is meant."""
+    files = [file for file in files if file.decoder == decoder] or files
+    files = [file for file in files if file.target == target] or files
+    unsaid = (decoder is None and len({file.decoder for file in files}) > 1) or (
+        target is None and len({file.target for file in files}) > 1
+    )
+    if unsaid:
+        whose = ", ".join(f"{file.decoder} on {file.target}" for file in files)
+        raise UsageError(f"case {name!r} was kept for {whose}; name one with --decoder or --fault, and --target")
+    return files[0]
 
 
 def replay(file: CaseFile, subject: Subject) -> Report:
