@@ -107,7 +107,7 @@ def test_every_drafter_is_handed_over_and_its_drafts_are_verified() -> None:
 def test_ordinary_drafts_leave_these_faults_asleep(fault: Any) -> None:
     """Whole texts and scripted rounds on ordinary drafts are right with the fault in them."""
     found = ground()
-    ordinary = [*found.stock.of(PROMPTS)[::3], *found.stock.of(ROUNDS)[::6]]
+    ordinary = [*found.stock.of(PROMPTS)[::4], *found.stock.of(ROUNDS)[::12]]
     report = run_battery(found.subject(fault.decoder), choose(ids=["SEQUENCE-01"]), QUICK, cases=ordinary)
     assert statuses(report) == {"SEQUENCE-01": Status.PASSED}, sentences(report)
     woken = [*found.stock.of(DRAFTED), *found.stock.of(DRAFTERS_ASKED)]

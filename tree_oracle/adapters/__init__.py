@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tree_oracle.adapters.described import Described as Described
     from tree_oracle.adapters.described import Description as Description
     from tree_oracle.adapters.described import describe as describe
+    from tree_oracle.adapters.projects import PROJECTS as PROJECTS
+    from tree_oracle.adapters.projects import Project as Project
+    from tree_oracle.adapters.projects import describe_as as describe_as
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -22,5 +25,8 @@ __getattr__, __dir__ = lazy_names(
         "Described": "tree_oracle.adapters.described",
         "Description": "tree_oracle.adapters.described",
         "describe": "tree_oracle.adapters.described",
+        "PROJECTS": "tree_oracle.adapters.projects",
+        "Project": "tree_oracle.adapters.projects",
+        "describe_as": "tree_oracle.adapters.projects",
     },
 )
