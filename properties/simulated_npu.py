@@ -93,6 +93,8 @@ def _registered() -> torch.library.Library:
 
 def _run(operator: Any, *args: Any, **kwargs: Any) -> Any:
     """One operator, on what its tensors hold."""
+    if not _present:
+        raise RuntimeError("the simulated device is not there")
     name = operator.name()
     given: dict[int, tuple[Tensor, Tensor]] = {}  # by identity: what is held, and the tensor that holds it
 

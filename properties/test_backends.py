@@ -162,6 +162,8 @@ def test_a_device_that_is_not_here_is_named_with_the_remedy() -> None:
         backend_for("cuda:1")
     with pytest.raises(PluginMissing, match=r"pip install 'tree-oracle\[npu\]'"):
         backend_for("npu")
+    with pytest.raises(PluginMissing, match="Ascend devices need torch_npu"):
+        load_target("exact", device="npu:0")
     with pytest.raises(UsageError, match="unknown device 'npu0'; expected cpu, cuda, cuda:1, npu or npu:0"):
         backend_for("npu0")
 

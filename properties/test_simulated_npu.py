@@ -8,6 +8,7 @@ import torch
 from simulated_npu import CAN_BE_SIMULATED, simulated_npu
 
 from tree_oracle import ReferenceDecoder
+from tree_oracle.record import UsageError
 from tree_oracle.target import load_target
 from tree_oracle.tree import CandidateTree
 
@@ -49,3 +50,5 @@ def test_a_simulated_device_never_calls_itself_ascend() -> None:
         assert {"eager", "sdpa-math"} <= set(backend.kernels())
         assert not [name for name in backend.kernels() if name.startswith("ascend")]
     assert not torch.get_device_module("npu").is_available()
+    with pytest.raises(UsageError, match="Ascend devices need torch_npu"):
+        load_target("exact", device="npu")

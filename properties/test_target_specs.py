@@ -28,9 +28,9 @@ from tree_oracle.target import (
     prefill,
     set_layer_tensors,
 )
+from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.target.sequential_naive import naive_rows
 from tree_oracle.target.spec import TargetSpec, parse_spec
-from tree_oracle.target.target import DTYPES
 from tree_oracle.target.tiny import CONFIGURATIONS
 from tree_oracle.target.tiny_configurations import EAGER_ONLY, FREE_HEADS
 

@@ -21,7 +21,7 @@ from tree_oracle.decoder import AttentionLayout
 from tree_oracle.record import Unsupported
 from tree_oracle.target import Target
 from tree_oracle.target.backends import Kernel, backend_for, kernel_named
-from tree_oracle.target.target import DTYPES
+from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.tree import CandidateTree
 
 

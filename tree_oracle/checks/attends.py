@@ -2,7 +2,7 @@
 
 Rows stand beside 1, 2, 8, 16, 32, 64, 128 and 256, keys beside 128, 512, 1,024 and 2,048; the width of a head, how heads share
 keys and windows change along. Of large sizes few are listed, since they cost most: every size alone is met, every pair is not.
-Each case holds two trees that differ in one node's parent.
+Each case of more than two nodes holds two trees that differ in one node's parent.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ from tree_oracle.record import AttendData, Case, TreeData
 
 _SIBLINGS = 4
 _HEADS = ((4, 2), (4, 1), (4, 4), (8, 2))
+# Of drawn cases, beside all small sizes: around words, tiles and blocks.
+_ROWS = (63, 64, 65, 127, 129)
+_CACHED = (503, 511, 512, 1020, 2041, 4090, 4096)
+_TOKENS = 50  # no operator looks at them; every target has so many
 _LARGE = 10_000  # pairs of row and key, from which on a case has two heads only
 # Rows, then keys in all; the tree's columns are the last of them. Windows where there is a third number.
 _LISTED = (
-    (1, 1), (1, 130), (2, 2), (2, 128), (8, 129), (9, 40), (16, 527), (17, 20), (17, 530), (9, 60, 6), (32, 1025), (33, 48, 9),
+    (8, 129), (1, 1), (1, 130), (2, 2), (2, 128), (9, 40), (16, 527), (17, 20), (17, 530), (9, 60, 6), (32, 1025), (33, 48, 9),
     (33, 131), (64, 513), (65, 127), (128, 140), (129, 260), (256, 300), (9, 2050),
 )  # fmt: skip
 
@@ -42,7 +46,7 @@ def _case(n: int, keys: int, window: int, salt: int, *, heads: int = 4, groups: 
         second[moved] = next(p for p in range(moved) if p != first[moved])
         trees.append(second)
     attend = AttendData(prefix_len=keys - n + 1, heads=heads, groups=groups, width=width, window=window, salt=salt)
-    tokens = tuple(range(n))
+    tokens = tuple(node % _TOKENS for node in range(n))
     note = f"{n} nodes over {keys} keys" + (f" in a window of {window}" if window else "")
     return Case(prefix=(0,), trees=tuple(TreeData(tokens, tuple(tree)) for tree in trees), attend=attend, note=note)
 
@@ -57,10 +61,10 @@ def _listed(stage: Stage) -> list[Case]:
 
 
 def _drawn(draw: st.DrawFn, stage: Stage) -> Case:
-    n = draw(st.integers(1, 40))
-    cached = draw(st.integers(0, 140))
+    n = draw(st.integers(1, 40) | st.sampled_from(_ROWS))
+    cached = draw(st.integers(0, 140) | st.sampled_from(_CACHED))
     window = draw(st.integers(1, 24)) if draw(st.booleans()) else 0
-    heads, groups = _HEADS[draw(st.integers(0, len(_HEADS) - 1))]
+    heads, groups = _HEADS[draw(st.integers(0, len(_HEADS) - 1))] if n * (cached + n) < _LARGE else (2, 1)
     case = _case(n, cached + n, window, draw(st.integers(0, 99)), heads=heads, groups=groups)
     return Case(prefix=case.prefix, trees=case.trees, attend=case.attend)
 

@@ -6,17 +6,17 @@ import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
+from tree_oracle.target.backends.plugin import torch_npu
 from tree_oracle.target.directory import directory_model
 from tree_oracle.target.double import hold_double
+from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.target.exact_config import ExactLMConfig
 from tree_oracle.target.spec import TargetSpec, choose, exact_arguments, parse_spec, whole
 from tree_oracle.target.tiny import CONFIGURATIONS, tiny_model
 
-DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 ATTENTIONS = ("eager", "sdpa")
 
 
@@ -69,10 +69,7 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     choose("attention", attention, ATTENTIONS)
     parsed = parse_spec(spec)
     model = _build(parsed, attention).eval().requires_grad_(False)
-    try:
-        model = model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    model = _on(device, model)
     exact = parsed.family == "exact"
     return Target(
         spec=spec,
@@ -98,6 +95,17 @@ def _build(spec: TargetSpec, attention: str) -> Any:
         )
     config = ExactLMConfig(**exact_arguments(spec.settings))
     return AutoModelForCausalLM.from_config(config, attn_implementation=attention)  # type: ignore[no-untyped-call]
+
+
+def _on(device: str, model: Any) -> Any:
+    """The model on the device. Torch may not know an Ascend device yet: its plug-in names what is missing, or adds it."""
+    try:
+        return model.to(device)
+    except (RuntimeError, AssertionError) as error:
+        if device.partition(":")[0] != "npu":
+            raise UsageError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    torch_npu()
+    return model.to(device)
 
 
 def _cast(model: Any, dtype: str, *, exact: bool) -> Any:

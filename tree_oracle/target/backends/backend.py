@@ -19,7 +19,7 @@ from torch import Tensor
 from tree_oracle.target.backends.facts import DeviceFacts
 from tree_oracle.target.backends.kernels import KERNELS, Kernel, kernel_named
 from tree_oracle.target.backends.seen import Seen, kernel_seen
-from tree_oracle.target.target import DTYPES
+from tree_oracle.target.dtypes import DTYPES
 
 _TRIAL = (1, 2, 8, 64)  # batch, heads, rows, width of the case a kernel is tried on; every kernel takes such sizes
 
