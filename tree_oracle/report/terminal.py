@@ -79,6 +79,7 @@ def _facts(report: Report) -> list[str]:
     lines += [f"known     expected to fail: {', '.join(known)}"] if known else []
     lines.append(f"witness   {witness_words(report)}")
     lines += [*_lengths(report), *_ledger(report)]
+    lines += [f"floor     {report.environment['floor']}"] if "floor" in report.environment else []
     lines.append(f"truth     {truth_words(report)}")
     if report.digest:
         lines.append(f"cases     {cases_words(report)}")

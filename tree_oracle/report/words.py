@@ -7,7 +7,7 @@ from itertools import zip_longest
 from tree_oracle.record import Finding, Report
 from tree_oracle.report.ladder import GRADES
 
-_WHOLE_ROUNDS = {"open", "generate"}
+_WHOLE_ROUNDS = {"open", "generate", "tap", "trace"}
 
 
 def witness_words(report: Report) -> str:

@@ -14,6 +14,7 @@ from tree_oracle.checks import CHECKS
 from tree_oracle.record import CheckResult, Level, Report, Status
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.ladder import Step, rung, steps
+from tree_oracle.run.tally import FLOOR
 
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
@@ -112,7 +113,8 @@ def floor(report: Report) -> str:
     """What is known of the noise floor."""
     if report.target == "exact":
         return "none needed: rows of the exact model are compared bit for bit"
-    return "measured in the run from rows without any tree; its size and its control rows are not kept in the report"
+    told = report.environment.get(FLOOR, "no row was held against it")
+    return f"measured in the run from rows without any tree, its size is not kept in the report: {told}"
 
 
 CANNOT_SEE = {
