@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner
@@ -28,7 +29,9 @@ from tree_oracle.report.certificate import (
     read_certificate,
     verify_certificate,
 )
+from tree_oracle.report.certificate.schema import FILE, schema_json
 
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(FILE.read_text(encoding="utf-8")))
 WHOLE = [check for check in CHECKS.values() if check.level is Level.MUST]
 
 
@@ -57,6 +60,20 @@ def test_what_is_made_can_be_verified(
     assert read_certificate(path) == made
     assert verify_certificate(read_certificate(path)) == []
     assert to_json(make_certificate(report, stated)) == path.read_bytes()
+    VALIDATOR.validate(json.loads(path.read_bytes()))
+
+
+def test_the_committed_schema_is_the_one_that_the_code_means() -> None:
+    """It is what the code says, byte for byte, and refuses a field that nobody knows, at any depth."""
+    assert FILE.read_text(encoding="utf-8") == schema_json(), (
+        "write it anew with `python -m tree_oracle.report.certificate.schema`"
+    )
+    for part in ("subject", "result", "report"):
+        plain = json.loads(to_json(make_certificate(FAILING)))
+        VALIDATOR.validate(plain)
+        plain[part]["surprise"] = 1
+        with pytest.raises(jsonschema.ValidationError, match="surprise"):
+            VALIDATOR.validate(plain)
 
 
 def consistent(found: Report) -> Report:

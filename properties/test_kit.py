@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -260,6 +261,7 @@ def test_a_decoder_is_judged_on_a_kit(folder: Path) -> None:
     decoders = ReferenceDecoder, find_fault("sibling-leak").decoder
     right, wrong = (ground.report(decoder, "HISTORY-01") for decoder in decoders)
     assert (right.exit_code, wrong.exit_code) == (0, 1), (right, wrong)
+    assert re.fullmatch(r"from [1-9]\d* control rows; of [1-9]\d* judged rows about .*", right.environment["floor"])
 
 
 def test_the_command_line_makes_and_verifies(tmp_path: Path, folder: Path) -> None:

@@ -32,7 +32,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import Cache
 
-from tree_oracle.decoder.tap_mask import FOREIGN, OWN, Asked, Sight, acting, given, innermost, kernel_of
+from tree_oracle.decoder.tap_mask import FLEX, FOREIGN, OWN, Asked, Sight, acting, given, innermost, kernel_of
 from tree_oracle.masked import refuse_unsupported
 from tree_oracle.masked.columns import columns_if_known
 from tree_oracle.masked.kinds import layer_kinds, size_of
@@ -66,7 +66,7 @@ class Tap:
 
 
 def can_tap(model: Any) -> bool:
-    """Whether the masks of this model can be read: a proven model type, under eager, sdpa or attention of its own."""
+    """Whether the masks of this model can be read: a proven model type, under eager, sdpa, flex or attention of its own."""
     try:
         _refuse(model)
     except Unsupported:
@@ -90,8 +90,9 @@ def tap(model: Any) -> Iterator[Tap]:
 
 
 def _refuse(model: Any) -> None:
-    known = kernel_of(model) != FOREIGN  # attention that nobody knows may have its own idea of a window
-    refuse_unsupported(model, windows=known, attention=known)
+    kernel = kernel_of(model)
+    known = kernel != FOREIGN  # attention that nobody knows may have its own idea of a window
+    refuse_unsupported(model, windows=known, attention=known and kernel != FLEX)
 
 
 @dataclass(slots=True)
@@ -218,6 +219,7 @@ class _Recorder:
                 lane=call.lane,
                 positions=call.positions,
                 shown=shown,
+                heads=int(getattr(self._model.config, "num_attention_heads", 1)),
             )
             seen = acting(mask, asked)
             if seen not in call.sights:

@@ -3,12 +3,13 @@
                 floating point    bool                 whole numbers     None
     eager       added             added as 0 and 1     added             hides nothing
     sdpa        added             True attends         refused           a triangle from the upper left corner; one row: all
+    flex        added             added as 0 and 1     added             hides nothing; a BlockMask: see ``tap_blocks``
     own         added             True attends         refused           causal above the cached rows
     foreign     added             cannot be told       cannot be told    one row: all; otherwise it cannot be told
 
 "own" is a model that reads its mask itself, such as the exact one; "foreign" one whose attention is not that of transformers.
-Measured on transformers 5.24; a boolean mask under eager therefore hides nothing, however it was meant. A cell is hidden if its
-score is moved down by 1e4 or more: exp(-1e4) is 0.
+Measured on transformers 5.24; so a boolean mask under eager or flex hides nothing, however it was meant. A cell is hidden if
+its score is moved down by 1e4 or more: exp(-1e4) is 0.
 
 Columns are those of the keys that the layer's cache shows (``tree_oracle.masked.columns``): a static one has slots behind the
 rows that it holds, a window has dropped rows in front. What is read is laid over all rows, and what has been dropped is hidden.
@@ -25,11 +26,14 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import BlockMask
 
+from tree_oracle.decoder.tap_blocks import dense_of
 from tree_oracle.masked.columns import UNFILLED
 from tree_oracle.masked.kinds import FULL, near
 
-EAGER, SDPA, OWN, FOREIGN = "eager", "sdpa", "own", "foreign"
+EAGER, SDPA, FLEX, OWN, FOREIGN = "eager", "sdpa", "flex_attention", "own", "foreign"
+ADDED = (EAGER, FLEX)  # a tensor is added to the scores, whatever its type
 
 _HIDDEN = -1e4
 
@@ -69,6 +73,7 @@ class Asked:
     lane: int = 0  # which row of the batch
     positions: tuple[int, ...] | None = None  # of the new tokens; None: by slot
     shown: Int[np.ndarray, " columns"] | None = None  # the row that each key is; None: not known
+    heads: int = 1  # of the queries
 
     @property
     def columns(self) -> int:
@@ -96,11 +101,21 @@ def acting(mask: Any, asked: Asked) -> Sight | None:
     """True where a row attends. None: it cannot be read."""
     if isinstance(mask, Mapping):
         mask = mask.get(asked.kind)
+    if isinstance(mask, BlockMask):
+        return _of_blocks(mask, asked)
     if mask is None or (isinstance(mask, Tensor) and mask.dim() == 2 and asked.kernel == OWN):
         return _without_plane(mask, asked)
     if not isinstance(mask, Tensor) or mask.dim() != 4:
         return None
     seen = _of_plane(mask, asked)
+    return None if seen is None else _over_rows(seen, asked)
+
+
+def _of_blocks(mask: BlockMask, asked: Asked) -> Sight | None:
+    if asked.kernel != FLEX:
+        return None
+    keys = mask.seq_lengths[1] if asked.shown is None else len(asked.shown)
+    seen = dense_of(mask, lane=asked.lane, heads=asked.heads, rows=asked.rows, keys=keys)
     return None if seen is None else _over_rows(seen, asked)
 
 
@@ -123,7 +138,7 @@ def _without_plane(padding: Tensor | None, asked: Asked) -> Sight | None:
 
 
 def _without_mask(kernel: str, rows: int, keys: int) -> Bool[np.ndarray, "rows keys"]:
-    if kernel == EAGER or rows == 1:
+    if kernel in ADDED or rows == 1:
         return np.ones((rows, keys), dtype=bool)
     return np.tri(rows, keys, dtype=bool)
 
@@ -131,7 +146,7 @@ def _without_mask(kernel: str, rows: int, keys: int) -> Bool[np.ndarray, "rows k
 def _of_plane(mask: Tensor, asked: Asked) -> Bool[np.ndarray, "rows keys"] | None:
     if asked.kernel == FOREIGN and not mask.is_floating_point():
         return None
-    as_it_is = mask.dtype == torch.bool and asked.kernel != EAGER
+    as_it_is = mask.dtype == torch.bool and asked.kernel not in ADDED
     found = mask[_lane(mask, asked)]
     heads = (found if as_it_is else found > _HIDDEN).cpu().numpy()
     seen = heads[0]

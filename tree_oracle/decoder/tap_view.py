@@ -67,7 +67,10 @@ def view_of(call: TargetCall, committed: int, text: Text) -> CallView:
     """
     first, sights = root_of(call, committed, text), [sight for sight in call.sights if sight is not None]
     if not sights or len(sights) < len(call.sights):
-        raise Unexplained("the attention was handed a mask that cannot be read: neither a dense one nor none")
+        raise Unexplained(
+            "the attention was handed a mask that cannot be read: not none, no dense one that all heads share, and no "
+            "BlockMask whose blocks say what its rule says"
+        )
     nodes = len(call.tokens) - first
     seen = nodes_of(telling(sights), nodes)
     order = parents_first(seen)

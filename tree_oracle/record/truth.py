@@ -44,6 +44,14 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The largest difference from the float64 row that is not called a fault."""
         return 2 * self.sequential + self.control
 
+    def by_chance(self, rows: int) -> float:
+        """Of so many judged rows, how many exceed the largest of the control rows without any fault: about N / (n + 1).
+
+        Judged and control rows are then drawn alike, so each is as likely as any other to be the largest. What is allowed is
+        more than that largest one, so the figure is an upper one.
+        """
+        return rows / (self.samples + 1)
+
     @property
     def has_power(self) -> bool:
         """Every wrong history that was tried moved its row by more than is allowed, so rows that agree are evidence."""

@@ -96,6 +96,7 @@ def _facts(report: Report) -> list[str]:
     unaccepted = acceptance_words(report)
     lines += [f"warning   {unaccepted}"] if unaccepted else []
     lines += [*_lengths(report), *_ledger(report)]
+    lines += [f"floor     {report.environment['floor']}"] if "floor" in report.environment else []
     lines.append(f"truth     {truth_words(report)}")
     if report.digest:
         lines.append(f"cases     {cases_words(report)}")

@@ -8,7 +8,7 @@ from tree_oracle.record import Finding, Report, counted
 from tree_oracle.report.ladder import GRADES
 
 MARK = "<!-- tree-oracle report -->"  # with which pages and summaries begin: such a file may be written over
-_WHOLE_ROUNDS = {"open", "generate"}
+_WHOLE_ROUNDS = {"open", "generate", "tap", "trace"}
 
 
 def witness_words(report: Report) -> str:

@@ -111,18 +111,21 @@ class Battery:
         self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
         self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
         self._refused: set[str] = set()  # scenes of which the decoder refused a case
+        self._compared: dict[str, int] = {}  # by seam and case, rows that the check in hand held against the floor
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
         began, before = time.monotonic(), set(self._witnessed)
-        self._told, self._refused = {}, set()
+        self._told, self._refused, self._compared = {}, set(), {}
         scenes = self.scenes(check) if cases is None else {}
         result = self.run(check, cases, shrink=self.broken is None or check.rung <= self.broken)
         self.broken = lowest_broken([result], self.broken)
         new = {name: seen for name, seen in self._witnessed.items() if name not in before}
         reached = frozenset(name for name, came in self._told.items() if came)
         due = frozenset(self._due(scenes, result))
-        return Finished(result, new, scenes, round(time.monotonic() - began, 3), reached, due)
+        rows = sum(self._compared.values())
+        controls = self.subject.truth.noise().samples if rows else 0
+        return Finished(result, new, scenes, round(time.monotonic() - began, 3), reached, due, rows, controls)
 
     def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
         """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds
@@ -155,6 +158,9 @@ class Battery:
         declared = subject.tie_rule, subject.tree_policy, subject.declared_mode
         outcome = outcome_of(check, case, subject.truth, drive, *declared)
         self._note_witness(source, case, outcome)
+        if "rows" in check.needs and source.seam in _MODEL_ROWS and not subject.truth.exact:
+            shown = [len(round_.rows.numpy()) for round_ in outcome.rounds if round_.rows is not None]
+            self._compared[witness_key(source.seam, case_id(case))] = sum(shown)
         return outcome
 
     def _offered(self, check: Check) -> list[Source]:
@@ -242,6 +248,7 @@ class Battery:
             self._told[told] = came or self._told.get(told, False)
 
 
+_MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP)  # where rows are a model's and not the case's
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
 
 

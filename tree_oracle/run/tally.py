@@ -11,9 +11,10 @@ import msgspec
 
 from tree_oracle.checks import OUTCOMES, Check
 from tree_oracle.decoder import Seam
-from tree_oracle.record import CheckResult, Ledger, Level, Report, Status, Witness
+from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, Witness
 from tree_oracle.run.stock import digest_of
 
+FLOOR = "floor"  # in the environment of a report
 _CASE = " "  # between the seam and the id of the case
 
 
@@ -35,6 +36,8 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     seconds: float = 0.0
     reached: frozenset[str] = frozenset()  # outcomes that came about
     due: frozenset[str] = frozenset()  # outcomes that had to, in scenes that were judged to the end
+    rows: int = 0  # that were held against a floor
+    controls: int = 0  # control rows that the floor comes from
 
 
 class Tally:
@@ -78,7 +81,7 @@ class Tally:
             witness=_sum(done),
             own=_own(done),
             ledger=_ledger(done),
-            environment=self.head.environment,
+            environment=self.head.environment | _floor(done),
             required=required,
             seed=seed,
             digest=digest_of({name: digest for finished in done for name, digest in finished.scenes.items()}),
@@ -109,6 +112,20 @@ def _sum(done: Iterable[Finished], seams: tuple[Seam, ...] = tuple(Seam)) -> Wit
     every = {name: seen for finished in done for name, seen in finished.witnessed.items()}
     wanted = tuple(f"{seam.value}{_CASE}" for seam in seams)
     return sum((seen for name, seen in every.items() if name.startswith(wanted)), Witness())
+
+
+def _floor(done: list[Finished]) -> dict[str, str]:
+    """The line of the floor; none where no row was held against one."""
+    rows, controls = sum(finished.rows for finished in done), max((finished.controls for finished in done), default=0)
+    return {FLOOR: floor_words(controls, rows)} if rows and controls else {}
+
+
+def floor_words(controls: int, rows: int) -> str:
+    """What chance alone does where the floor comes from so many control rows."""
+    chance = Noise(samples=controls).by_chance(rows)
+    return (
+        f"from {controls} control rows; of {rows} judged rows about {chance:.3g} exceed the largest of them by chance"
+    )
 
 
 def _own(done: list[Finished]) -> Witness:

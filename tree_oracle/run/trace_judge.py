@@ -34,7 +34,7 @@ from tree_oracle.record import (
 )
 from tree_oracle.run.explain import explained
 from tree_oracle.run.outcome import Outcome, outcome_of
-from tree_oracle.run.tally import bare_result
+from tree_oracle.run.tally import FLOOR, bare_result, floor_words
 from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
 from tree_oracle.run.trace_cases import (
     PAIRS,
@@ -48,7 +48,7 @@ from tree_oracle.run.trace_cases import (
     reads_rounds,
 )
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
-from tree_oracle.trace import Head, NotRecorded, RecordedTruth, Request, Requests, TraceReader
+from tree_oracle.trace import Head, NotRecorded, Recorded, RecordedTruth, Request, Requests, TraceReader
 
 _SEAM = "trace"
 
@@ -177,6 +177,7 @@ class _Judging:
         tie_rule: TieRule,
         cases: Sequence[Case],
     ) -> None:
+        self.rows = 0
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [_Ledger(check) for check in checks]
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
@@ -188,6 +189,7 @@ class _Judging:
         self.requests += 1
         if self._truth is not None:
             refuse_foreign(request, self._truth.vocab_size)
+        self.rows += sum(map(_rows_shown, request.rounds))
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
         reader = Reader(self._truth, self._control)
         asked: dict[Cases, list[_Ledger]] = {}  # by what they judge, so that each case is read once
@@ -263,6 +265,12 @@ def _no_end(check: Check, request: Request) -> str:
     return ""
 
 
+def _rows_shown(one: Recorded) -> int:
+    """Rows of a round that can be held against a floor, whole or summarised."""
+    shown = one.round.rows is not None or one.summary is not None or "rows" in one.beside
+    return len(one.round.tokens or ()) if shown and drafted(one) else 0
+
+
 def _is_chain(round_: Round) -> bool:
     return round_.parents == tuple(range(-1, len(round_.parents or ()) - 1))
 
@@ -310,7 +318,5 @@ def _environment(requests: Requests, judging: _Judging, controls: Controls) -> d
         **{f"recorded {name}": value for name, value in head.environment.items()},
         "engine": head.engine or "not said",
         "trace": f"{told}: {reader.requests} requests, {judging.requests} judged, {reader.rounds} rounds",
-        "floor": f"from {controls.count} control rows of the trace"
-        if controls.count
-        else "no control rows in the trace",
+        FLOOR: floor_words(controls.count, judging.rows) if controls.count else "no control rows in the trace",
     }

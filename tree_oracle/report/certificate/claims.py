@@ -15,6 +15,7 @@ from tree_oracle.record import Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.ladder import Step, rung, steps
 from tree_oracle.report.words import acceptance_words
+from tree_oracle.run.tally import FLOOR
 
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
@@ -118,7 +119,8 @@ def floor(report: Report) -> str:
     """What is known of the noise floor."""
     if report.target == "exact":
         return "none needed: rows of the exact model are compared bit for bit"
-    return "measured in the run from rows without any tree; its size and its control rows are not kept in the report"
+    told = report.environment.get(FLOOR, "no row was held against it")
+    return f"measured in the run from rows without any tree, its size is not kept in the report: {told}"
 
 
 CANNOT_SEE = {
