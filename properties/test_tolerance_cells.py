@@ -65,9 +65,9 @@ def test_rounding_of_a_dense_model_shows_no_sign(dtype: str) -> None:
 def test_a_numerical_fault_is_told_from_rounding(fault: NumberFault) -> None:
     """Each planted fault has its sign; its twin, which rounds as much and rightly, has none."""
     right = loaded("tiny:llama")
-    size = cell("tiny:llama", width=18, prefix=36)
-    planted, _ = measure_cell(size, fault.planted(right), rows=18 * 2, clean=right)
-    harmless, _ = measure_cell(size, fault.harmless(right), rows=18 * 2, clean=right)
+    size = cell("tiny:llama", width=12, prefix=24)
+    planted, _ = measure_cell(size, fault.planted(right), rows=12 * 2, clean=right)
+    harmless, _ = measure_cell(size, fault.harmless(right), rows=12 * 2, clean=right)
     assert fault.sign in planted.signs, planted
     assert planted.verdict is not Verdict.USABLE
     assert harmless.signs == (), harmless

@@ -1,6 +1,6 @@
 """Planted numerical faults: the algebra is right and the arithmetic is not. Each has a twin that rounds as much and rightly.
 
-    width-dependent rounding   activations are rounded to bfloat16 in passes of 2 to 32 rows, which is where an engine picks
+    width-dependent rounding   activations are rounded to bfloat16 in passes of 2 to 16 rows, which is where an engine picks
                                another kernel. Wakes behind a prefix longer than that; twin: rounded in every pass
     row-shared scale           activations are quantised to 8 bits under one scale for all rows of a pass; twin: one per row
     softmax over an empty tile keys are taken in tiles of 8 up to the last one that a row sees, and a tile in which it sees
@@ -24,7 +24,7 @@ from tree_oracle.record import UsageError
 from tree_oracle.target import Target, layer_tensors
 from tree_oracle.target.compat import set_layer_tensors
 
-SMALL_KERNEL = range(2, 33)  # rows of a pass that the rounding kernel is picked for
+SMALL_KERNEL = range(2, 17)  # rows of a pass that the rounding kernel is picked for
 TILE = 8  # keys
 
 Plant = Callable[[Any], None]

@@ -18,7 +18,7 @@ from jaxtyping import Bool
 
 from tree_oracle.record import UsageError
 from tree_oracle.target.backends import backend_for, kernel_named
-from tree_oracle.target.target import DTYPES
+from tree_oracle.target.dtypes import DTYPES
 
 HEADS, WIDTH = 4, 64  # of the timed call; what is compared is masks, not sizes of models
 SHAPES = ("star", "chain", "all")
