@@ -61,6 +61,13 @@ def test_rounding_of_a_dense_model_shows_no_sign(dtype: str) -> None:
     assert figures.tree.gap.largest == arrays.tree.max()
 
 
+def test_sharing_an_expert_with_other_rows_is_no_sign() -> None:
+    """In a mixture of experts, rows of one expert are one product, whose last bits depend on how many there are."""
+    size = cell("tiny:mixtral", width=24, prefix=9)
+    found, _ = measure_cell(size, loaded("tiny:mixtral"), rows=24)
+    assert found.signs == ()
+
+
 @pytest.mark.parametrize("fault", NUMBER_FAULTS, ids=lambda fault: fault.name)
 def test_a_numerical_fault_is_told_from_rounding(fault: NumberFault) -> None:
     """Each planted fault has its sign; its twin, which rounds as much and rightly, has none."""
@@ -91,7 +98,7 @@ def test_inputs_are_the_same_everywhere_and_wrong_histories_are_wrong() -> None:
             assert {kind for kind, *_ in made} <= set(KINDS)
             for _, number, wrong in made:
                 right = lane.histories[number]
-                assert wrong != right
+                assert wrong[-4:] != right[-4:]
                 assert wrong[: max(len(right) - 4, 0)] == right[: max(len(right) - 4, 0)]
     with pytest.raises(UsageError, match="width 0 is below 1"):
         instances(1, 1, vocab=5, prefix=1, width=0, batch=1)

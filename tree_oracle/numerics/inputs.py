@@ -92,7 +92,7 @@ def wrong_histories(
         first = 0 if reach is None else max(len(history) - reach, 0)
         for kind in KINDS:
             wrong = _wrong(draw, kind, history, first, vocab)
-            if wrong is not None:
+            if wrong is not None and _seen(wrong, reach) != _seen(history, reach):
                 found.append((kind, number, wrong))
     return found
 
@@ -100,6 +100,11 @@ def wrong_histories(
 def reach_of(layers: Sequence[int | None]) -> int | None:
     """How many of its newest tokens a row can depend on, from the cached rows that each layer sees; None: on all."""
     return None if any(layer is None for layer in layers) else 1 + sum(layer for layer in layers if layer is not None)
+
+
+def _seen(history: History, reach: int | None) -> History:
+    """What a row after this history can depend on."""
+    return history if reach is None else history[-reach:]
 
 
 def _lane(draw: np.random.Generator, shape: str, vocab: int, prefix: int, width: int) -> Lane:

@@ -28,7 +28,7 @@ from tree_oracle.numerics.compared import Compared, compare, join
 from tree_oracle.numerics.distance import Gaps, Rows, gaps, spread
 from tree_oracle.numerics.inputs import History, Instance, Lane, instances, reach_of, wrong_histories
 from tree_oracle.numerics.passes import Passes
-from tree_oracle.numerics.routing import in_many_passes, in_one_pass, watched
+from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
 from tree_oracle.numerics.signs import Shown, signs, signs_of_loss
 from tree_oracle.numerics.tolerance import Evidence, effects, tolerance, verdict
 from tree_oracle.record import Unsupported, UsageError
@@ -231,7 +231,8 @@ class _Measured:
         again = passes.wide(prefix, chain)
         self._change("repeat", again, wide)
         beside = passes.beside(prefix, chain, self.target.vocab_size)
-        self.seen.beside += int((beside != again[: len(beside)]).any(axis=1).sum())
+        if not has_experts(self.target.model):
+            self.seen.beside += int((beside != again[: len(beside)]).any(axis=1).sum())
         few = texts[:FEW]
         plain = passes.plain(few)
         self._change("repeat", passes.plain(few), plain)

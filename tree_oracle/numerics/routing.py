@@ -19,6 +19,11 @@ Experts = Int[np.ndarray, "k experts"]  # of each row, layer after layer, sorted
 Calls = dict[int, list[Experts]]  # by router, call after call, one row for each token
 
 
+def has_experts(model: Any) -> bool:
+    """Whether rows are computed together with those that go to the same experts."""
+    return _counts(model.config)[0] > 0
+
+
 @contextmanager
 def watched(model: Any) -> Iterator[Calls]:
     """The experts that every call inside the block chooses; nothing for a model that has none."""

@@ -4,7 +4,8 @@ Rounding is as large in one pass as in another, repeats bit for bit, and in each
 Each sign is one of these sentences broken:
 
     not repeatable   the same pass again gives other bits
-    neighbours       the first half of a pass changes with the tokens of its second half, as under one scale for all rows
+    neighbours       the first half of a pass changes with the tokens of its second half, as under one scale for all rows. Not
+                     asked of a mixture of experts, where a product is over the rows that happen to go to one expert
     width            many rows in one pass are more than twice as far off as one row at a time: activations are rounded there
     state            rows behind a cached prefix are more than twice as far off as rows without a cache: it stores too little
     empty row        only the tree pass, or only a wide one, has rows that are not finite
