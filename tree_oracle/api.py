@@ -10,6 +10,7 @@ import msgspec
 from tree_oracle.checks import choose
 from tree_oracle.record import Report, UsageError
 from tree_oracle.run import Caps, Plan, carry_out, find_decoder, make_subject, profile_budget, run_battery
+from tree_oracle.run.arguments import refuse_bad
 from tree_oracle.target import Target
 
 
@@ -52,9 +53,14 @@ def check_decoder(
         memory: with ``isolate``, MiB that the child may hold; no limit if not given.
 
     Raises:
-        UsageError: a name matches nothing, decoder and target do not fit together, or an object is to be isolated.
+        UsageError: an argument is of the wrong kind, a name matches nothing, decoder and target do not fit together, or an
+            object is to be isolated.
         DecoderError: the factory raised.
     """
+    refuse_bad(
+        target=target, checks=checks, families=families, profile=profile, cases=cases, seed=seed, require=require,
+        name=name, device=device, dtype=dtype, attention=attention, isolate=isolate, timeout=timeout, memory=memory,
+    )  # fmt: skip
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
     if isolate:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tree_oracle.checks import Check, choose
-from tree_oracle.record import Status
+from tree_oracle.record import Status, UsageError
 
 if TYPE_CHECKING:
     import pytest
@@ -136,14 +136,30 @@ def parametrize_with_checks(
         cases: generated cases per check and seam.
 
     Raises:
-        UsageError: a check or family that does not exist.
+        UsageError: a check or family that does not exist, an argument of the wrong kind, or no decoder.
     """
     import pytest
 
+    from tree_oracle.run.arguments import refuse_bad
+
+    refuse_bad(target=target, checks=checks, families=families, cases=cases)
+    _refuse_none(decoders)
     chosen = choose(checks, families)
     subjects = [TestedDecoder(decoder, target, cases) for decoder in decoders]
     bound = [BoundCheck(subject, check) for subject in subjects for check in chosen]
     return pytest.mark.parametrize("check", bound, ids=[f"{name_of(b.tested.decoder)}-{b.check.id}" for b in bound])
+
+
+def _refuse_none(decoders: Any) -> None:
+    if not isinstance(decoders, list | tuple):
+        raise UsageError(f"decoders is {type(decoders).__name__}; expected a list, such as [MyDecoder]")
+    if not decoders:
+        raise UsageError("decoders is empty; expected at least one, or nothing would be tested")
+    for decoder in decoders:
+        if isinstance(decoder, str):
+            raise UsageError(
+                f"decoders holds the string {decoder!r}; expected the decoder itself (a name goes to --tree-decoder)"
+            )
 
 
 def importable_name(decoder: Any) -> str:

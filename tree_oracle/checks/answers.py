@@ -29,6 +29,8 @@ def array(value: Any, what: str) -> np.ndarray:
         value = (value.float() if value.dtype.is_floating_point and value.dtype.itemsize < 4 else value).numpy()
     if not isinstance(value, list | tuple | range | Array) and not hasattr(value, "__array__"):
         raise AdapterError(f"{what} is {short(value)}; expected numbers in a list, a numpy array or a torch tensor")
+    if isinstance(value, np.ma.MaskedArray):  # every comparison with a masked entry is masked, and so never false
+        raise AdapterError(f"{what} is a masked array; expected its numbers, without a mask")
     value = _plain(value, what)
     try:
         found = np.asarray(value.numpy() if isinstance(value, Array) else value)

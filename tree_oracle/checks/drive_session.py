@@ -4,6 +4,9 @@ A case without a batch is a session of one request. Requests are numbered in the
 trees are used up are dropped, then those whose turn it is are admitted; one whose round names an end has left by itself. A
 request that resumes another is a new one whose prompt is what the other had come to; where the other ended before it was
 dropped there is nothing to resume.
+
+Rounds need not show ``end``. Only where a session refuses a tree for a request whose text the limits had ended, of which its
+rounds said nothing, is the case driven again, with such requests taken to have left: so a session that goes on is still seen.
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from typing import Any
 import msgspec
 
 from tree_oracle.checks import answers
+from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import ask_with_limits
 from tree_oracle.checks.read_round import read_round, without_remains
+from tree_oracle.checks.session_requests import refuse_requests
 from tree_oracle.checks.view import text_of
 from tree_oracle.record import (
     AdapterError,
@@ -31,7 +36,6 @@ from tree_oracle.record import (
     Round,
     TreeData,
     Unsupported,
-    UsageError,
 )
 from tree_oracle.tree import CandidateTree
 
@@ -50,8 +54,12 @@ class _Running:
         return (*self.prompt, *text_of(self.rounds))
 
     @property
-    def ended(self) -> bool:
+    def says_end(self) -> bool:
         return bool(self.rounds) and self.rounds[-1].end is not None
+
+    def due(self, limits: Limits) -> bool:
+        """Whether the limits end its text, said or not."""
+        return bool(self.rounds) and ending(text_of(self.rounds), limits, len(self.prompt)) is not None
 
     @property
     def tree(self) -> TreeData:
@@ -70,13 +78,25 @@ def session_rounds(decoder: Any, case: Case, vocab_size: int, model: Any = None)
         UsageError: the case is no session.
     """
     requests = case.batch or (RequestData(prompt=case.prefix, trees=case.trees),)
-    _refuse(requests)
+    refuse_requests(requests)
     prompts = [request.prompt for request in requests if request.joins == 0]
-    limits = msgspec.structs.replace(case.limits or Limits(max_new_tokens=1 << 30))
-    session = ask_with_limits(decoder, "open", prompts, limits, case)
-    if not protect("open", lambda: callable(getattr(session, "step", None))):
-        raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
-    return _Driven(session, requests, vocab_size, model).rounds()
+    limits = case.limits or Limits(max_new_tokens=1 << 30)
+
+    def driven(limits_end: bool) -> _Driven:
+        session = ask_with_limits(decoder, "open", prompts, msgspec.structs.replace(limits), case)
+        if not protect("open", lambda: callable(getattr(session, "step", None))):
+            raise AdapterError(
+                f"open answered {type(session).__name__}; expected a session, an object with a method step"
+            )
+        return _Driven(session, requests, vocab_size, model, limits, limits_end=limits_end)
+
+    first = driven(limits_end=False)
+    try:
+        return first.rounds()
+    except (AdapterError, DecoderError):
+        if not first.someone_is_due:
+            raise
+    return driven(limits_end=True).rounds()
 
 
 def step_count(requests: Sequence[RequestData]) -> int:
@@ -87,11 +107,29 @@ def step_count(requests: Sequence[RequestData]) -> int:
 class _Driven:
     """A session that is being driven."""
 
-    def __init__(self, session: Any, requests: Sequence[RequestData], vocab_size: int, model: Any) -> None:
+    def __init__(
+        self,
+        session: Any,
+        requests: Sequence[RequestData],
+        vocab_size: int,
+        model: Any,
+        limits: Limits,
+        *,
+        limits_end: bool,
+    ) -> None:
         self._session, self._requests, self._vocab_size, self._model = session, requests, vocab_size, model
+        self._limits, self._limits_end = limits, limits_end
         self._known = {r: _Running(r, one, one.prompt) for r, one in enumerate(requests) if one.joins == 0}
         self._running = list(self._known.values())
         self._rounds: list[Round] = []
+
+    @property
+    def someone_is_due(self) -> bool:
+        """Whether a text in the session has come to its end by the limits, of which its rounds say nothing."""
+        return any(one.due(self._limits) and not one.says_end for one in self._running)
+
+    def _ended(self, one: _Running) -> bool:
+        return one.says_end or (self._limits_end and one.due(self._limits))
 
     def rounds(self) -> tuple[Round, ...]:
         try:
@@ -106,7 +144,7 @@ class _Driven:
 
     def _change(self, step: int) -> None:
         """Who is in the session before this step."""
-        running = [one for one in self._running if not one.ended]
+        running = [one for one in self._running if not self._ended(one)]
         gone = [place for place, one in enumerate(running) if len(one.rounds) == len(one.data.trees)]
         goes_on = len(gone) < len(running) or any(data.joins >= step for data in self._requests)
         if gone and goes_on:
@@ -125,7 +163,7 @@ class _Driven:
             resumed = self._known.get(data.resumes) if data.resumes is not None else None
             if data.resumes is None:
                 yield _Running(number, data, data.prompt)
-            elif resumed is not None and not resumed.ended:
+            elif resumed is not None and not self._ended(resumed):
                 yield _Running(number, data, resumed.committed)
 
     def _told(self, method: str, what: Any) -> None:
@@ -157,7 +195,8 @@ class _Driven:
     def _read(self, one: _Running, entry: Any) -> Round:
         tree, committed = one.tree, one.committed
         round_ = protect("step", lambda: read_round(entry, committed, tree, self._vocab_size))
-        _refuse_impossible(round_, len(tree.tokens))
+        over = self._limits_end and ending(text_of((*one.rounds, round_)), self._limits, len(one.prompt)) is not None
+        _refuse_impossible(round_, len(tree.tokens), over=over)
         return msgspec.structs.replace(round_, request=one.number)
 
 
@@ -166,13 +205,13 @@ def _ask(owner: Any, method: str, *arguments: Any) -> Any:
     return call(method, lambda *given: getattr(owner, method)(*given), *arguments)
 
 
-def _refuse_impossible(round_: Round, nodes: int) -> None:
+def _refuse_impossible(round_: Round, nodes: int, *, over: bool) -> None:
     """A round commits the accepted nodes and a bonus: at least one token while nothing ends, at most one per node."""
     if len(round_.emitted) > nodes:
         raise DecoderError(
             f"step emitted {len(round_.emitted)} tokens for a tree of {nodes} nodes; expected at most {nodes}"
         )
-    if not round_.emitted and round_.end is None:
+    if not round_.emitted and round_.end is None and not over:
         raise DecoderError("step emitted nothing and named no end; expected at least one token")
 
 
@@ -194,22 +233,3 @@ def _with_caches(session: Any, rounds: list[Round]) -> list[Round]:
 def _cache_of(round_: Round, entry: Any) -> tuple[LayerRows, ...] | None:
     """One request's cache; a request that has ended need not have one any more."""
     return None if entry is None and round_.end is not None else answers.layers(entry, "cache")
-
-
-def _refuse(requests: Sequence[RequestData]) -> None:
-    """A case file may hold anything."""
-    for number, request in enumerate(requests):
-        if number and not request.trees:
-            raise UsageError(f"request {number} has no tree; expected one for every step that it takes part in")
-        if number and request.joins < requests[number - 1].joins:
-            raise UsageError(f"request {number} joins before request {number - 1}; expected the order of admission")
-        if request.resumes is not None:
-            _refuse_resumption(requests, number, request.resumes)
-    if requests[0].joins:
-        raise UsageError("no request is there when the session opens; expected one that joins before step 0")
-
-
-def _refuse_resumption(requests: Sequence[RequestData], number: int, earlier: int) -> None:
-    request = requests[number]
-    if not 0 <= earlier < number or request.joins < requests[earlier].joins + len(requests[earlier].trees):
-        raise UsageError(f"request {number} resumes request {earlier}; expected one that has been dropped by then")

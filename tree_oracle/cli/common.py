@@ -36,9 +36,7 @@ _ISOLATE = click.option(
     default=None,
     help="Run in a child process that may crash or hang. Default: isolate what --decoder names, and nothing else.",
 )
-_TIMEOUT = click.option(
-    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Per check. Default: 600."
-)
+_TIMEOUT = click.option("--timeout", metavar="SECONDS", type=float, help="Per check. Default: 600.")
 _MEMORY = click.option(
     "--memory", metavar="MIB", type=click.IntRange(min=1), help="Resident memory of the child. Default: no limit."
 )
@@ -81,7 +79,9 @@ def caps_of(decoder: str | None, isolate: bool | None, timeout: float | None, me
     """What a child process may take, or None to run in this one."""
     from tree_oracle.record import UsageError
     from tree_oracle.run import Caps
+    from tree_oracle.run.arguments import refuse_bad
 
+    refuse_bad(timeout=timeout)
     limits = timeout is not None or memory is not None
     if isolate is False and limits:
         raise UsageError("--timeout and --memory need a child process; take --in-process away")

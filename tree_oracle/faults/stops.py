@@ -30,6 +30,30 @@ def no_end_tokens(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits
     return cut(prompt, emitted, proposed, replace(limits, eos_ids=()))
 
 
+def no_end_tokens_in_first_round(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: end tokens are looked for from the second round on."""
+    return cut(prompt, emitted, proposed, limits if emitted else replace(limits, eos_ids=()))
+
+
+def first_token_never_ends(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: the text's first token is compared with no end token."""
+    if emitted or proposed[0] not in limits.eos_ids:
+        return cut(prompt, emitted, proposed, limits)
+    begun, end = cut(prompt, (), proposed[:1], replace(limits, eos_ids=()))
+    if end is not None or len(proposed) == 1:
+        return begun, end
+    rest, end = cut(prompt, begun, proposed[1:], limits)
+    return begun + rest, end
+
+
+def stop_sequence_named_first(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: a stop sequence is named where an end token completes it."""
+    tokens, end = cut(prompt, emitted, proposed, limits)
+    text = emitted + tokens
+    met = any(text[-len(sequence) :] == sequence for sequence in limits.stop)
+    return tokens, EndReason.STOP if met and end is EndReason.EOS else end
+
+
 def end_token_dropped(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
     """Fault: the text ends before its end token instead of after it."""
     tokens, end = cut(prompt, emitted, proposed, limits)

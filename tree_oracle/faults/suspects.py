@@ -54,6 +54,21 @@ _RELATIVES = (
     Suspect("rejected-rows-stay", "every row of the round is kept", Parts(commit=commits.everything)),
     Suspect("root-not-kept", "the root's row is dropped", Parts(keep=keeps.without_root)),
     Suspect("end-tokens-ignored", "end tokens do not end the text", Parts(stop=stops.no_end_tokens)),
+    Suspect(
+        "end-tokens-ignored-in-first-round",
+        "end tokens do not end the text in the first round",
+        Parts(stop=stops.no_end_tokens_in_first_round),
+    ),
+    Suspect(
+        "first-token-never-ends",
+        "an end token that is the text's first is passed over",
+        Parts(stop=stops.first_token_never_ends),
+    ),
+    Suspect(
+        "stop-sequence-named-first",
+        "a stop sequence is named as the reason where an end token completes it",
+        Parts(stop=stops.stop_sequence_named_first),
+    ),
     Suspect("end-token-not-emitted", "the end token itself is dropped", Parts(stop=stops.end_token_dropped)),
 )
 

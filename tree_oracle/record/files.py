@@ -82,9 +82,11 @@ def read_bounded(path: Path, name: str, max_bytes: int) -> bytes:
     """The bytes of a file of the format ``name``.
 
     Raises:
-        FileError: the file is missing or too large.
+        FileError: the file is missing, no regular file, or too large.
     """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # opening a pipe waits for somebody to write
+            raise FileError(f"cannot read {path}: it is no regular file")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:  # a ValueError for a path that no file can have

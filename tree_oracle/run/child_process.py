@@ -2,7 +2,7 @@
 
 The parent waits on the child's two pipes and its clock at once. What the child prints is drained without bound and kept only
 at its end. At the deadline it is asked for its stack, then killed, and with it its whole process group, so that nothing it
-started lives on (a process that leaves the group does).
+started lives on (a process that leaves the group does). Should this process die first, a guardian kills the group.
 
 Memory is the resident size of the group, read from ``/proc`` a few times a second. A limit on address space would be exact, but
 says nothing about memory: with 32 threads torch reserves 1.5 GB and touches 40 MB more than with two (measured), and drivers
@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tree_oracle.record import UsageError
+from tree_oracle.run.child_guardian import Guardian
 
 STACK_SIGNAL = "SIGUSR1"  # makes a child of ours write where it is, even from inside native code
 MAX_LINE = 256 * 2**20  # a case with rows over a large vocabulary takes a few MiB; more is no line of ours
@@ -94,6 +95,7 @@ class ChildProcess:
             start_new_session=True,
             env=_ours() if environment is None else environment,
         )
+        self._guardian = Guardian(self._process.pid)
         os.close(write)
         self._results = results
         self._waiting = selectors.DefaultSelector()
@@ -173,6 +175,7 @@ class ChildProcess:
         """End the whole group, which may outlive its leader."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        self._guardian.dismiss()
         self._process.wait()
 
     def _holds_too_much(self) -> bool:

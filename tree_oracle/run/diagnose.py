@@ -2,11 +2,13 @@
 
 For every suspect the reference decoder with that part replaced is driven with the same cases through the same seam, and all
 fields that the decoder showed are compared, rows within the target's tolerance. A suspect that differs anywhere is ruled
-out. What is left after several cases is reported: one suspect is a *certain* cause only if nothing else fits and it was
-told apart on more than the one failing case; several are named together; none is said to be none.
+out. What is left after several cases is reported: several suspects are named together; none is said to be none; one is a
+*certain* cause only if the decoder strays from the reference on two cases at least, each time as the suspect does, and no
+case contradicts it.
 
-Where several are left, cases of other scenes are tried, on which they may differ: two ways to count the minimum length are
-told apart by a penalty. Such a case never rules out the last one, since the decoder may have a second fault that it wakes.
+Cases of other scenes are tried as well: where several are left they may differ on one (two ways to count the minimum length are
+told apart by a penalty), and where one is left it must fit some before it is certain. Such a case never rules out the last one,
+since the decoder may have a second fault that it wakes; it makes it uncertain.
 
 A decoder that breaks down before it shows what it drafted is compared by the cases on which it does: suspects then draft as the
 reference does, so that what fits is a hint and never certain.
@@ -19,12 +21,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
 from tree_oracle.checks.drive import drive
-from tree_oracle.decoder import ReferenceDecoder, Seam
+from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
 from tree_oracle.decoder.showing import replaced, showing
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
 from tree_oracle.record import Case, DecoderError, Round, TreeOracleError, Truth, case_id
@@ -34,6 +36,8 @@ from tree_oracle.tree import CandidateTree
 
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _OTHER_SCENES = 60  # cases of them, where several suspects are left
+_BEFORE_CERTAIN = 40  # cases of them, where one is left
+_TELLING = 2  # cases on which the decoder strays, before a cause is certain
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
 
@@ -45,11 +49,14 @@ class Diagnosis:
     ruled_out: tuple[Suspect, ...]
     cases: int  # on how many cases the suspects were tried
     drafted_alike: bool = True  # the suspects were given the trees that the decoder drafted, on every case
+    contradicted: bool = False  # there is a case that no suspect explains which explains the failure
+    telling: int = 0  # cases on which the decoder strays from the reference, counted as far as it matters
 
     @property
     def certain(self) -> bool:
-        """Exactly one suspect fits, on more cases than the one it was found by, and on what was drafted there."""
-        return len(self.fits) == 1 and self.cases > 1 and self.drafted_alike
+        """Exactly one suspect fits, on several cases on which there is something to explain, and on what was drafted there."""
+        alone = len(self.fits) == 1 and not self.contradicted
+        return alone and self.telling >= _TELLING and self.drafted_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,19 @@ class Shown:
 
     def __bool__(self) -> bool:
         return bool(self.rounds) or self.broke
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """The cases that were tried, each once, and what the decoder showed for them."""
+
+    cases: dict[str, tuple[Case, Shown]] = field(default_factory=dict)
+
+    def add(self, case: Case, observed: Shown) -> None:
+        self.cases[case_id(case)] = case, observed
+
+
+_REFERENCE = Suspect("reference", "nothing is wrong", Parts())
 
 
 class LineUp:
@@ -89,38 +109,55 @@ class LineUp:
             elsewhere: cases of other scenes for the same seam, asked for only where several suspects are left.
         """
         suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam, failing)]
-        fits, tried, blind = list(suspects), 0, False
+        fits, tried, blind = list(suspects), _Tried(), False
         for case in [failing, *others[:_MORE_CASES]]:
             observed = _shown(partial(seen, case))
             if not observed:
                 if case is failing:  # whatever fits the other cases does not explain this one
                     break
                 continue
-            tried, blind = tried + 1, blind or _drafts_unseen(observed, seam)
+            tried.add(case, observed)
+            blind = blind or _drafts_unseen(observed, seam)
             fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
             if not fits:
                 break
-        if not tried or not suspects:
+        if not tried.cases or not suspects:
             return Diagnosis((), (), 0)
-        fits, more = self._told_apart(fits, seam, elsewhere, seen)
+        fits, contradicted = self._told_apart(fits, seam, elsewhere, seen, tried)
         return Diagnosis(
-            tuple(fits), tuple(s for s in suspects if s not in fits), tried + more, drafted_alike=not blind
+            tuple(fits),
+            tuple(s for s in suspects if s not in fits),
+            len(tried.cases),
+            drafted_alike=not blind,
+            contradicted=contradicted,
+            telling=self._telling(seam, tried) if len(fits) == 1 else 0,
         )
 
     def _told_apart(
-        self, fits: list[Suspect], seam: Seam, elsewhere: Iterable[Case], seen: Callable[[Case], Rounds]
-    ) -> tuple[list[Suspect], int]:
-        """Those of several suspects that fit the cases of other scenes as well, and how many cases were tried."""
-        tried = 0
-        for case in islice(elsewhere, _OTHER_SCENES if len(fits) > 1 else 0):
+        self,
+        fits: list[Suspect],
+        seam: Seam,
+        elsewhere: Iterable[Case],
+        seen: Callable[[Case], Rounds],
+        tried: _Tried,
+    ) -> tuple[list[Suspect], bool]:
+        """Those suspects that fit the cases of other scenes as well, and whether there is one that none of them fits."""
+        contradicted = False
+        for number, case in enumerate(islice(elsewhere, _OTHER_SCENES if fits else 0)):
+            if len(fits) == 1 and (contradicted or number >= _BEFORE_CERTAIN):
+                break
             observed = _shown(partial(seen, case))
             if not observed or _drafts_unseen(observed, seam):
                 continue
-            tried += 1
-            fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)] or fits
-            if len(fits) == 1:
-                break
-        return fits, tried
+            tried.add(case, observed)
+            left = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
+            fits, contradicted = left or fits, contradicted or not left
+        return fits, contradicted
+
+    def _telling(self, seam: Seam, tried: _Tried) -> int:
+        """On how many cases the decoder shows what the reference does not, counted up to as many as are needed."""
+        straying = (1 for case, seen in tried.cases.values() if not self._reproduces(_REFERENCE, seam, case, seen))
+        return sum(islice(straying, _TELLING))
 
     def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
         made = self._made(suspect, seam, case, observed.rounds)

@@ -1,0 +1,81 @@
+"""A cause is called certain only if it is the right one: neighbours of a suspect are told from it, listed as suspects or not."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from grounds import ground
+
+from tree_oracle.checks import CHECKS
+from tree_oracle.decoder import ReferenceDecoder
+from tree_oracle.decoder.parts import Parts
+from tree_oracle.decoder.stop import Ending, Tokens, cut
+from tree_oracle.faults import suspects
+from tree_oracle.record import EndReason, Finding, Limits
+from tree_oracle.run import Battery, Budget, diagnose
+
+
+def blind(limits: Limits) -> Limits:
+    return msgspec.structs.replace(limits, eos_ids=())
+
+
+def names_the_sequence(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Written apart: right texts, whose reason is the sequence where an end token completes it."""
+    text, end = cut(prompt, emitted, proposed, limits)
+    without = cut(prompt, emitted, proposed, blind(limits))
+    return (text, EndReason.STOP) if end is EndReason.EOS and without == (text, EndReason.STOP) else (text, end)
+
+
+def first_round_blind(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Written apart: the first round knows no end tokens."""
+    return cut(prompt, emitted, proposed, limits if emitted else blind(limits))
+
+
+def first_token_blind(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """No suspect: after an end token that is the text's first, the round is emitted whole."""
+    text, end = cut(prompt, emitted, proposed, limits)
+    missed = not emitted and end is EndReason.EOS and len(text) == 1 and len(proposed) > 1
+    return (proposed, None) if missed else (text, end)
+
+
+CASES = {
+    "reason": (names_the_sequence, "STOP-03", "stop-sequence-named-first"),
+    "round": (first_round_blind, "STOP-01", "end-tokens-ignored-in-first-round"),
+    "token": (first_token_blind, "SESSION-01", ""),
+}
+
+
+def findings(name: str) -> tuple[Finding, ...]:
+    stop, check, _ = CASES[name]
+    found, budget = ground(), Budget(cases=0, shrink_runs=0)
+    subject = found.subject(lambda target: ReferenceDecoder(target, Parts(stop=stop)))
+    return Battery(subject, budget, found.stock).run(CHECKS[check]).findings
+
+
+@pytest.mark.parametrize("name", ["reason", "round"])
+def test_a_fault_that_is_a_suspect_is_named(name: str) -> None:
+    """Alone if it is certain, and among the causes wherever there are any."""
+    found, right = findings(name), CASES[name][2]
+    assert any(finding.causes for finding in found)
+    for finding in found:
+        named = [cause.partition(":")[0] for cause in finding.causes]
+        assert right in named
+        assert not finding.certain or named == [right]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_without_its_like_no_cause_is_certain(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A neighbour fits the failing scene and is not certain: it strays from the decoder in another one."""
+    mine = {right for _, _, right in CASES.values()} | {"first-token-never-ends"}
+    monkeypatch.setattr(diagnose, "SUSPECTS", tuple(s for s in suspects.SUSPECTS if s.name not in mine))
+    found = findings(name)
+    assert found
+    assert not any(finding.certain for finding in found)
+
+
+def test_one_telling_case_is_not_enough() -> None:
+    """What the decoder shows on cases where nothing is to be explained makes no cause certain."""
+    suspect = suspects.SUSPECTS[0]
+    assert not diagnose.Diagnosis((suspect,), (), 31, telling=1).certain
+    assert diagnose.Diagnosis((suspect,), (), 31, telling=2).certain
+    assert not diagnose.Diagnosis((suspect,), (), 31, telling=2, contradicted=True).certain

@@ -1,0 +1,82 @@
+"""What may be handed to ``check_decoder``: each argument is looked at once, before anything is loaded or run.
+
+Rule: a value of the wrong kind is refused by name, with what was expected; nothing is taken for something that it nearly is.
+So ``True`` is no number, and a string is no list of names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tree_oracle.record import UsageError
+
+_HIGHEST_RUNG = 5
+
+
+def names(value: Any) -> bool:
+    """A sequence of strings, which is not a string itself."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes) and all(map(_text, value))
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _seconds(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and not math.isnan(value) and value > 0
+
+
+def _target(value: Any) -> bool:
+    from tree_oracle.target import Target  # resolved here, since it loads torch
+
+    return _text(value) or isinstance(value, Target)
+
+
+_Rule = tuple[Callable[[Any], bool], str]
+_RULES: dict[str, _Rule] = {
+    "checks": (names, "a list of ids, such as ['HISTORY-01']"),
+    "families": (names, "a list of names, such as ['COMMIT']"),
+    "device": (_text, "a string, such as 'cpu'"),
+    "dtype": (_text, "a string, such as 'float32'"),
+    "attention": (_text, "a string, such as 'sdpa'"),
+    "isolate": (lambda value: isinstance(value, bool), "True or False"),
+}
+_OPTIONAL: dict[str, _Rule] = {
+    "target": (_target, "a Target, or a specification such as 'exact'"),
+    "profile": (_text, "'ci' or 'deep'"),
+    "name": (_text, "a string"),
+    "cases": (lambda value: _whole(value) and value >= 0, "a whole number, 0 or more"),
+    "seed": (_whole, "a whole number"),
+    "require": (lambda value: _whole(value) and 0 <= value <= _HIGHEST_RUNG, f"a rung, 0 to {_HIGHEST_RUNG}"),
+    "timeout": (_seconds, "seconds, more than 0"),
+    "memory": (lambda value: _whole(value) and value >= 1, "MiB, a whole number of 1 or more"),
+}
+
+
+def refuse_bad(**given: Any) -> None:
+    """Return if every argument is of its kind.
+
+    Raises:
+        UsageError: one is not; names it, its value and what was expected.
+    """
+    for argument, value in given.items():
+        fits, expected = _RULES.get(argument) or _OPTIONAL[argument]
+        if value is None and argument in _OPTIONAL:
+            continue
+        if not fits(value):
+            raise UsageError(f"{argument} is {_short(value)}; expected {expected}")
+
+
+def _short(value: Any) -> str:
+    try:
+        shown = " ".join(repr(value).split())
+    except Exception:
+        shown = type(value).__name__
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
