@@ -73,6 +73,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
         model = model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise UsageError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    if model.device.type == "meta":
+        raise UsageError(f"device {device!r} holds no numbers; expected one that computes, such as cpu or cuda:0")
     exact = parsed.family == "exact"
     return Target(
         spec=spec,
