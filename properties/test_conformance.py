@@ -134,3 +134,14 @@ def test_a_bad_list_is_a_usage_error_whatever_is_selected(
     assert message in said
     assert "Traceback" not in said
     assert "INTERNALERROR" not in said
+
+
+@pytest.mark.parametrize("option", ["--tree-target=nope", "--tree-known=nope.toml"])
+def test_an_option_that_names_nothing_stops_at_the_start(option: str, pytester: pytest.Pytester) -> None:
+    """Nothing is collected, and the option is gone with the session."""
+    from tree_oracle.conformance import DEFAULTS
+
+    before = vars(DEFAULTS).copy()
+    result = pytester.runpytest_inprocess(option, "-p", "no:cacheprovider", "-p", "no:xdist")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert vars(DEFAULTS) == before

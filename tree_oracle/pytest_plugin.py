@@ -35,26 +35,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the options on, if there are any. A file of known failures is looked at before anything is selected."""
+    """Hand the options on, if there are any, for this session. Names are looked at before anything is selected."""
     target, device, known = (config.getoption(f"--tree-{name}") for name in ("target", "device", "known"))
     if target is None and device is None and known is None:
         return
     from tree_oracle.conformance import DEFAULTS
 
+    before = vars(DEFAULTS).copy()
+    config.add_cleanup(lambda: vars(DEFAULTS).update(before))
     DEFAULTS.target = target
     DEFAULTS.device = device or DEFAULTS.device
     DEFAULTS.known = Path(known) if known is not None else None
-    if DEFAULTS.known is not None:
-        _refuse_untrue(DEFAULTS.known)
+    _refuse_untrue(target, DEFAULTS.known)
 
 
-def _refuse_untrue(known: Path) -> None:
-    from tree_oracle.record import UsageError
+def _refuse_untrue(target: str | None, known: Path | None) -> None:
+    from tree_oracle.record import TreeOracleError
     from tree_oracle.run import refuse_untrue
+    from tree_oracle.target.spec import parse_spec
 
     try:
-        refuse_untrue(known)
-    except UsageError as error:
+        if target is not None:
+            parse_spec(target)
+        if known is not None:
+            refuse_untrue(known)
+    except TreeOracleError as error:
         raise pytest.UsageError(str(error)) from error
 
 

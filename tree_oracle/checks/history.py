@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.rounded import rounded_to
 from tree_oracle.checks.rows import distance, has_power, need_power, same_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PAIRS, PROMPTS, ROUNDS, TREES
@@ -60,7 +61,8 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
     others = [
         v for v in range(len(seen)) if v != node and same_row(seen[node], truth[v], view.truth, history(round_, v))
     ]
-    named = f"; it is the row of node {others[0]}" if others else ""
+    form = rounded_to(seen[node], truth[node])
+    named = f"; it is the row of node {others[0]}" if others else f"; it is that law rounded to {form}" if form else ""
     tokens = history(round_, node)
     return fail(
         f"the row of node {node} is not the law after its own history{named}",

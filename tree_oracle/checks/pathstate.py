@@ -160,7 +160,7 @@ def no_processor_is_ignored(view: View) -> Iterator[Finding]:
         if not ignored:
             raise NothingToJudge(Status.NOT_APPLICABLE, "the text is wrong, and not for want of one processor")
         yield fail(
-            f"{ignored[0]} is ignored: the text is the one without it",
+            f"the text is the one without {ignored[0]}, as if it were ignored",
             expected=f"{ignored[0]} {getattr(given, ignored[0], '')} applied, or refused",
             seen=f"emitted {listing(text)}",
             round=max(len(view.rounds) - 1, 0),

@@ -70,6 +70,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     parsed = parse_spec(spec)
     model = _build(parsed, attention).eval().requires_grad_(False)
     model = _on(device, model)
+    if model.device.type == "meta":
+        raise UsageError(f"device {device!r} holds no numbers; expected one that computes, such as cpu or cuda:0")
     exact = parsed.family == "exact"
     return Target(
         spec=spec,
