@@ -162,7 +162,8 @@ def _whose_cache(view: View, place: int, found: Finding) -> str:
 def _joined(layers: tuple[LayerRows, ...]) -> np.ndarray:
     """Every row of a cache as one line of numbers, layer after layer."""
     parts = [np.asarray(part.numpy()) for layer in layers for part in (layer.keys, layer.values)]
-    return np.concatenate([np.moveaxis(part, 1, 0).reshape(part.shape[1], -1) for part in parts], axis=1)
+    rows = [np.moveaxis(part, 1, 0) for part in parts]
+    return np.concatenate([part.reshape(len(part), part.shape[1] * part.shape[2]) for part in rows], axis=1)
 
 
 @check("SESSION-01", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASSES)
