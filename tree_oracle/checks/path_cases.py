@@ -28,7 +28,7 @@ _SOON = 4  # tokens within which a penalty changes something
 _BOUNDED = 6  # tokens of a whole generation
 _LEAST = 2  # accepted nodes: a history of its own begins with the second
 _WAY = st.integers(0, 127)  # which way, counted round and round
-_LONGEST = 3  # tokens of a sequence, and of every prompt at least
+LONGEST = 3  # tokens of a sequence, and of every prompt at least
 
 # States of an automaton over three classes of tokens: two disagree about what may follow, and one allows a single class.
 _GRAMMAR = ((1, 2, None), (0, None, 2), (None, 1, None))
@@ -165,7 +165,7 @@ def _listed_paths(stage: Stage) -> list[Case]:
     deep = [pair for pair in listed_shapes() if decoys(stage, *pair).goal_depth >= _LEAST]
     cases = []
     for index in range(_LISTED):
-        prompt = spread_prefix(stage, _LONGEST + index % 3, 90 + index)
+        prompt = spread_prefix(stage, LONGEST + index % 3, 90 + index)
         how, make = WAYS[index % len(WAYS)]
         pairs = [deep[(3 * index + 4 * step) % len(deep)] for step in range(_ROUNDS)]
         shapes = [decoys(stage, *pair) for pair in pairs]
@@ -175,21 +175,21 @@ def _listed_paths(stage: Stage) -> list[Case]:
 
 
 def _drawn_paths(draw: st.DrawFn, stage: Stage) -> Case:
-    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
+    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=LONGEST))
     shapes = draw(st.lists(any_shape(stage), min_size=1, max_size=2))
     _, make = WAYS[draw(_WAY) % len(WAYS)]
     return script_paths(stage, prompt, shapes, _LIMITS, make(stage, prompt))
 
 
 def _listed_prompt_paths(stage: Stage) -> list[Case]:
-    prompt = spread_prefix(stage, _LONGEST, 130)
+    prompt = spread_prefix(stage, LONGEST, 130)
     return [
         Case(prefix=prompt, limits=Limits(_BOUNDED), processors=make(stage, prompt), note=how) for how, make in WAYS
     ]
 
 
 def _drawn_prompt_paths(draw: st.DrawFn, stage: Stage) -> Case:
-    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
+    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=LONGEST))
     _, make = WAYS[draw(_WAY) % len(WAYS)]
     return Case(prefix=prompt, limits=Limits(draw(st.integers(1, _BOUNDED))), processors=make(stage, prompt))
 

@@ -67,7 +67,7 @@ class Scene:
     chancy: bool = False  # whether it holds laws
     heavy: bool = False  # whether a case of it weighs as much as several of other scenes
     processed: bool = False  # whether it holds processors
-    minimum: bool = False  # whether its limits ask for a minimum length
+    minimum: bool | None = False  # whether its limits ask for a minimum length; None: some do
     handed: bool = False  # whether it holds a drafter
     drawn: Drawn | None = (
         None  # what ``generated`` composes, if its draws do not depend on the target and can be frozen
@@ -86,5 +86,5 @@ class Scene:
             and self.chancy == (case.law is not None)
             and self.handed == (case.drafter is not None)
             and self.processed == (case.processors is not None)
-            and self.minimum == (case.limits is not None and case.limits.min_new > 0)
+            and self.minimum in (None, case.limits is not None and case.limits.min_new > 0)
         )

@@ -15,6 +15,7 @@ from tree_oracle.checks.due import ending, room
 from tree_oracle.checks.ends import PROMPT_ENDS
 from tree_oracle.checks.minimums import PROMPT_MINIMUMS
 from tree_oracle.checks.path_rows import choosing_rows
+from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
@@ -42,6 +43,9 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     Woken by two and more rounds: a wrong cache or a stale mask shows from the next round on. Without a witness that
     speculation ran a right text says nothing about speculation.
     """
+    if view.case.batch:
+        yield from each_request(view, equals_plain_greedy_decoding)
+        return
     emitted, prompt, due = text_of(view.rounds), view.case.prefix, _due_length(view)
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
     texts = [(*prompt, *judged[:i]) for i in range(len(judged))]

@@ -10,6 +10,7 @@ from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
 from tree_oracle.faults.attend_faults import ATTEND_FAULTS
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
+from tree_oracle.faults.batch_rule_faults import BATCH_RULE_FAULTS
 from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
@@ -232,6 +233,7 @@ _CATALOGUE = (
     *ATTEND_FAULTS,
     *STATE_FAULTS,
     *BATCH_FAULTS,
+    *BATCH_RULE_FAULTS,
     *PACKING_FAULTS,
     *POLICY_FAULTS,
     *WORK_FAULTS,
