@@ -11,7 +11,9 @@ attends  trees and made-up keys (in ``attends``)       attend
 rounds   several trees, one per round                  open
 near     two trees, the first over a near tie (in ``near``)  open
 batches  a session of several requests (in ``batches``)  open
+batch paths  the same with processors (in ``batch_paths``)  open
 prompts  a prompt and limits                           generate
+prompt batches  several prompts (in ``prompt_batches``)  generate
 drafted  trees that no ordinary draft is (in ``drafted``)  open
 drafters a drafter of such trees                       generate
 """
