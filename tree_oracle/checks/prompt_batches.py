@@ -49,6 +49,7 @@ PROMPT_BATCHES = Scene(
     trees=range(1),
     limited=True,
     batched=True,
+    asked=True,
     heavy=True,
     drawn=_drawn_prompt_batches,
 )

@@ -64,6 +64,7 @@ class Scene:
     moved: bool = False  # whether it holds a move
     attended: bool = False  # whether it holds queries, keys and values
     batched: bool = False  # whether it holds several requests
+    asked: bool = False  # whether these requests hold prompts alone
     chancy: bool = False  # whether it holds laws
     heavy: bool = False  # whether a case of it weighs as much as several of other scenes
     processed: bool = False  # whether it holds processors
@@ -83,6 +84,7 @@ class Scene:
             and self.moved == (case.move is not None)
             and self.attended == (case.attend is not None)
             and self.batched == bool(case.batch)
+            and self.asked == (bool(case.batch) and not any(request.trees for request in case.batch))
             and self.chancy == (case.law is not None)
             and self.handed == (case.drafter is not None)
             and self.processed == (case.processors is not None)

@@ -16,6 +16,7 @@ from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
+from tree_oracle.faults.narrow_faults import NARROW_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.path_faults import PATH_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
@@ -240,6 +241,7 @@ _CATALOGUE = (
     *RANK_FAULTS,
     *PATH_FAULTS,
     *DRAFTER_FAULTS,
+    *NARROW_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)
