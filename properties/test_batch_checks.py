@@ -15,6 +15,7 @@ from tree_oracle.decoder import BatchParts, Parts, ReferenceDecoder
 from tree_oracle.decoder.session import ReferenceSession
 from tree_oracle.faults import FAULTS, Fault
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
+from tree_oracle.faults.batch_rule_faults import BATCH_RULE_FAULTS
 from tree_oracle.record import Case, Finding, Limits, Status
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import Target
@@ -59,7 +60,7 @@ def test_a_real_architecture_passes() -> None:
     assert all_of(report, Status.PASSED), str(report)
 
 
-@pytest.mark.parametrize("fault", BATCH_FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", BATCH_FAULTS + BATCH_RULE_FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_and_its_twin_replace_the_same_part_of_the_batch(fault: Fault) -> None:
     """A planted fault is one wrong part of the batched round, its twin a detour through the same part."""
 

@@ -117,6 +117,7 @@ def test_sessions_are_told_by_their_steps() -> None:
             RequestData(prompt=(1,), trees=(TREE,)),
             RequestData(prompt=(2,), trees=(TREE, PLAIN, TREE)),
             RequestData(prompt=(3,), trees=(TREE, PLAIN)),
+            RequestData(prompt=(4,), trees=(TREE,)),
             RequestData(trees=(PLAIN,), joins=2, resumes=0),
         ),
         limits=Limits(64),
@@ -125,10 +126,10 @@ def test_sessions_are_told_by_their_steps() -> None:
     def at(request: int, accepted: tuple[int, ...], parents: tuple[int, ...], end: EndReason | None = None) -> Round:
         return over(accepted, parents, request=request, end=end, prefix=(1, 2, 3 + request))
 
-    first = [at(0, (2,), FORK), at(1, (), FORK), at(2, (), FORK)]
+    first = [at(0, (2,), FORK), at(1, (), FORK), at(2, (), FORK), at(3, (), FORK)]
     smaller = [at(1, (), (-1, 0)), at(2, (), (-1, 0))]
     plain = [at(1, (), (-1,)), at(2, (), (-1,), EndReason.CAP)]
-    last = [at(1, (), (-1, 0)), at(3, (), (-1,))]
+    last = [at(1, (), (-1, 0)), at(4, (), (-1,))]
     reached = {name for name, came in outcomes_of(case, [*first, *smaller, *plain, *last]).items() if came}
     due = {name for name, outcome in OUTCOMES.items() if outcome.scenes == ("batches",)}
     assert due <= reached
@@ -174,6 +175,7 @@ SCENES = {
     "ends": "STOP-01",
     "stops": "STOP-04",
     "batches": "BATCH-02",
+    "batch paths": "PATHSTATE-02",
     "moves": "MOVE-01",
     "ties": "GREEDY-03",
     "near": "RANK-02",

@@ -8,37 +8,25 @@ same step, for a mix-up of rows is the usual cause.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 
-import msgspec
 import numpy as np
 
+from tree_oracle.checks.batch_paths import BATCH_PATHS
 from tree_oracle.checks.batches import BATCHES
-from tree_oracle.checks.check import Judge, Source, check
+from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.commit import cache_equals_a_cold_run, held_after
 from tree_oracle.checks.greedy import emits_what_greedy_decoding_emits, goes_on_while_it_can
 from tree_oracle.checks.history import rows_equal_their_paths, seen_rows
+from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import same_row
-from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.view import View, history, true_rows
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Case, Finding, LayerRows, Round, Status
+from tree_oracle.record import Finding, LayerRows, Round
 
 _SOURCES = (Source(Seam.SESSION, BATCHES),)
 _CLASSES = "fault classes BATCH, GRAPH and PREFIX"
-
-Explained = Callable[[View, int, Finding], str]  # the whole view, number of the round there, finding
-
-
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """One request's part of a session."""
-
-    number: int
-    places: tuple[int, ...]  # of its rounds among all rounds
-    view: View
 
 
 def steps_of(rounds: tuple[Round, ...]) -> list[int]:
@@ -48,37 +36,6 @@ def steps_of(rounds: tuple[Round, ...]) -> list[int]:
         new = before is not None and round_.request <= before.request
         steps.append((steps[-1] if steps else 0) + new)
     return steps
-
-
-def _requests(view: View) -> Iterator[_Own]:
-    for number in sorted({round_.request for round_ in view.rounds}):
-        places = tuple(place for place, round_ in enumerate(view.rounds) if round_.request == number)
-        rounds = tuple(view.rounds[place] for place in places)
-        case = Case(prefix=rounds[0].prefix or (), trees=view.case.batch[number].trees, limits=view.case.limits)
-        yield _Own(number, places, replace(view, case=case, rounds=rounds))
-
-
-def _each(view: View, judge: Judge, explained: Explained) -> Iterator[Finding]:
-    """What the judge of a single request finds in each of them."""
-    nothing: NothingToJudge | None = None
-    judged = False
-    for own in _requests(view):
-        try:
-            for found in judge(own.view):
-                yield _told(view, own, found, explained)
-            judged = True
-        except NothingToJudge as reason:
-            nothing = reason
-    if nothing is not None and (not judged or nothing.status is Status.UNDECIDED):
-        raise nothing
-
-
-def _told(view: View, own: _Own, found: Finding, explained: Explained) -> Finding:
-    place = own.places[found.round or 0]
-    why = explained(view, place, found) if found.status is Status.FAILED else ""
-    whose = f"request {own.number} of {len(view.case.batch)}, in its round {found.round or 0}"
-    sentence = f"{whose}: {found.sentence}{why and f'; {why}'}"
-    return msgspec.structs.replace(found, sentence=sentence, round=place)
 
 
 def _beside(view: View, place: int) -> Iterator[Round]:
@@ -97,7 +54,7 @@ def rows_are_the_requests_own(view: View) -> Iterator[Finding]:
     join, by rounds without a draft over the buffers of a larger tree, and by common prefixes. A wrong row that is right for a
     node of another request is said to be that one's.
     """
-    yield from _each(view, rows_equal_their_paths, _whose_row)
+    yield from each_request(view, rows_equal_their_paths, _whose_row)
 
 
 def _whose_row(view: View, place: int, found: Finding) -> str:
@@ -116,7 +73,7 @@ def decisions_are_the_requests_own(view: View) -> Iterator[Finding]:
     Woken by unequal acceptance. Real causes: accept counts or bonus tokens of another row, and a batch that commits only what
     its shortest path allows, which leaves every text right and costs the speed.
     """
-    yield from _each(view, _greedy, _whose_decision)
+    yield from each_request(view, _greedy, _whose_decision)
 
 
 def _greedy(view: View) -> Iterator[Finding]:
@@ -141,7 +98,7 @@ def caches_are_the_requests_own(view: View) -> Iterator[Finding]:
     requests that leave and join, and by common prefixes, of which a row may be taken for cached before it is. A wrong row
     that is right for another request is said to be that one's.
     """
-    yield from _each(view, cache_equals_a_cold_run, _whose_cache)
+    yield from each_request(view, cache_equals_a_cold_run, _whose_cache)
 
 
 def _whose_cache(view: View, place: int, found: Finding) -> str:
@@ -162,14 +119,23 @@ def _whose_cache(view: View, place: int, found: Finding) -> str:
 def _joined(layers: tuple[LayerRows, ...]) -> np.ndarray:
     """Every row of a cache as one line of numbers, layer after layer."""
     parts = [np.asarray(part.numpy()) for layer in layers for part in (layer.keys, layer.values)]
-    return np.concatenate([np.moveaxis(part, 1, 0).reshape(part.shape[1], -1) for part in parts], axis=1)
+    rows = [np.moveaxis(part, 1, 0) for part in parts]
+    return np.concatenate([part.reshape(len(part), part.shape[1] * part.shape[2]) for part in rows], axis=1)
 
 
-@check("SESSION-01", rung=3, needs=("prefix",), sources=_SOURCES, source=_CLASSES)
+@check(
+    "SESSION-01",
+    rung=3,
+    needs=("prefix",),
+    sources=(*_SOURCES, Source(Seam.SESSION, BATCH_PATHS)),
+    source=_CLASSES,
+)
 def every_text_of_a_session_is_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     """Whatever was admitted, dropped and resumed on the way, each request's whole text is plain greedy decoding's.
 
-    Every text is computed anew from its prompt after the session, and must end where its limits end it. A request that goes on
-    after it was dropped starts from the text that it had.
+    Every text is computed anew from its prompt after the session, by processed rows where there are processors or a minimum,
+    and must end where its limits end it. A request that goes on after it was dropped starts from the text that it had. Woken by
+    texts that end in ways of their own, and by histories that differ. Real causes: options that a single request has and a
+    batch drops, one state of the processors for the whole batch.
     """
-    yield from _each(view, equals_plain_greedy_decoding, lambda *_: "")
+    yield from each_request(view, equals_plain_greedy_decoding)

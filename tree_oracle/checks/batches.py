@@ -1,8 +1,9 @@
 """The scene ``batches``: sessions of several requests, which differ in everything that one might take from another.
 
 Listed are the conditions that wake a mix-up: unequal trees, prefixes and acceptance; node counts whose sum the number of
-requests divides; a request that ends, is dropped, joins or goes on while others run; a round without a draft, for one request
-or for all, between a larger and a smaller tree; common prefixes, and a prompt that goes on beyond what another has cached.
+requests divides; a request that ends, is dropped, joins or goes on while others run, and two that do so together; a round
+without a draft, for one request or for all, between a larger and a smaller tree; common prefixes, and a prompt that goes on
+beyond what another has cached; more requests than four; and texts that end in ways of their own.
 Drawn are whole sessions: who is admitted when and with what prompt, which trees, who is dropped and resumed, and the cap.
 """
 
@@ -71,6 +72,7 @@ def _listed_batches(stage: Stage) -> list[Case]:
     unequal = [request(1, SPINE, STAR), request(5, REJECTED, DEEP), request(9, CHAIN, WIDE)]
     shared = request(6, WIDE, SPINE)
     first = stage.choices(unequal[0].prompt, 1)
+    request_by_request = [request(2, ONE, STAR), request(4, STAR, ONE), request(7, ONE, ONE)]
     listed = [
         (unequal, _PLENTY, "unequal trees, prefixes and acceptance"),
         ([unequal[2], unequal[0], unequal[1]], _PLENTY, "the same in another order"),
@@ -101,8 +103,22 @@ def _listed_batches(stage: Stage) -> list[Case]:
          "a prompt that begins with the text of a request that is gone"),
         ([request(5, SPINE, WIDE, STAR, ONE), request(3, STAR), replaced(request(1, SPINE, DEEP, joins=2), 1)], _PLENTY,
          "a request is dropped and goes on two steps later"),
+        (request_by_request, _ways_to_end(stage, request_by_request),
+         "each request ends in a way of its own: stop sequence, end token, context"),
+        ([request(2, ONE), request(5, ONE, STAR), request(3, STAR), request(6, ONE, ONE),
+          request(4, ONE, joins=1), request(7, STAR, joins=1)], _PLENTY,
+         "two requests leave together, a third stays between them, and two join together"),
+        ([request(length, ONE, ROOT) for length in (1, 2, 3, 4, 5, 6)], _PLENTY,
+         "six requests with trees of one node"),
     ]  # fmt: skip
     return [batch_case(stage, scripts, limits, note) for scripts, limits, note in listed]
+
+
+def _ways_to_end(stage: Stage, scripts: Sequence[Script]) -> Limits:
+    """The first of three texts ends with a stop sequence of two tokens, the second with its third token, and the prompt of the
+    last is so long that the context has room for two."""
+    texts = [stage.choices(script.prompt, 3) for script in scripts[:2]]
+    return Limits(64, texts[1][2:], len(scripts[2].prompt) + 2, (texts[0][1:],))
 
 
 def replaced(script: Script, resumes: int) -> Script:

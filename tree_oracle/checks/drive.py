@@ -129,16 +129,29 @@ def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.nd
 def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.limits is None:
         raise UsageError("a case for generate holds no limits")
-    draft = _watched(case, vocab_size)
-    answer = ask_with_limits(decoder, "generate", [case.prefix], _replace(case.limits), case, draft)
-    (entry,) = protect("generate", lambda: answers.sequence(answer, "generate", 1))
-    rounds = protect("generate", lambda: _generation(entry, case.prefix, vocab_size))
+    prompts, draft = _prompts(case), _watched(case, vocab_size)
+    answer = ask_with_limits(decoder, "generate", prompts, _replace(case.limits), case, draft)
+    entries = protect("generate", lambda: answers.sequence(answer, "generate", len(prompts)))
+    texts = [_text(entry, prompt, vocab_size) for prompt, entry in zip(prompts, entries, strict=True)]
+    rounds = tuple(_replace(round_, request=number) for number, text in enumerate(texts) for round_ in text)
     if draft is None:
         return rounds
     if not draft.asked:
         raise NotTaken("generate never asked for a draft")
     lump = len(rounds) == 1 and rounds[0].tokens is None
     return rounds_by_requests(draft.asked, case.prefix, text_of(rounds)) or rounds if lump else rounds
+
+
+def _prompts(case: Case) -> list[tuple[int, ...]]:
+    """What is asked in one call: the prompts of a batch, which holds nothing else here, or the one of the case."""
+    for number, request in enumerate(case.batch):
+        if request.trees or request.joins or request.resumes is not None:
+            raise UsageError(f"request {number} has trees, joins later or resumes; generate is asked for prompts alone")
+    return [request.prompt for request in case.batch] or [case.prefix]
+
+
+def _text(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:
+    return protect("generate", lambda: _generation(entry, prompt, vocab_size))
 
 
 def _watched(case: Case, vocab_size: int) -> Watched | None:

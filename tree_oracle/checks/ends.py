@@ -35,6 +35,21 @@ def _limits(tokens: tuple[int, ...], prefix: int, other: int) -> Iterator[tuple[
         yield Limits(_PLENTY, (), prefix + room), f"room for {room} tokens in the context"
 
 
+def _beside(tokens: tuple[int, ...], prefix: int, vocab_size: int) -> Iterator[tuple[Limits, str]]:
+    """An end token in every place of a list of them, and beside the other ways to end, of which the first to come counts."""
+    unused = [token for token in range(vocab_size) if token not in tokens][:2]
+    place = len(tokens) - 1 if tokens[-1] not in tokens[:-1] else 0
+    token = tokens[place]
+    yield Limits(_PLENTY, (token, unused[0])), f"token {place} is the first of two end tokens"
+    yield Limits(_PLENTY, (*unused, token)), f"token {place} is the third of three end tokens"
+    yield Limits(_PLENTY, (unused[0],), prefix + 1), "an end token never comes, and the context has room for one token"
+    yield (
+        Limits(_PLENTY, (token,), None, ((unused[0], token),)),
+        f"end token {place} comes, and a stop sequence never does",
+    )
+    yield Limits(_PLENTY, (token,), prefix + place + 3), f"end token {place} comes before the context is full"
+
+
 def _unused(tokens: tuple[int, ...], vocab_size: int) -> int:
     return next(token for token in range(vocab_size) if token not in tokens)
 
@@ -51,7 +66,17 @@ def _listed_ends(stage: Stage) -> list[Case]:
         for limits, how in _limits(tokens, len(prefix), _unused(tokens, stage.vocab_size)):
             note = f"{how}; {note_of(shape, goal)}"
             cases.append(Case(prefix=prefix, trees=plain.trees, limits=limits, note=note))
-    return cases[:: max(1, len(cases) // 80)]
+    return [*_listed_beside(stage), *cases[:: max(1, len(cases) // 80)]]
+
+
+def _listed_beside(stage: Stage) -> list[Case]:
+    (shape, goal), prefix = listed_shapes()[4], spread_prefix(stage, 4, 47)
+    script = decoys(stage, shape, goal)
+    plain = script_rounds(stage, prefix, [script, script], Limits(_PLENTY), "")
+    tokens = stage.after(prefix, plain.trees[0])[len(prefix) :]
+    found = _beside(tokens[:_DEEP], len(prefix), stage.vocab_size)
+    notes = ((limits, f"{how}; {note_of(shape, goal)}") for limits, how in found)
+    return [Case(prefix=prefix, trees=plain.trees, limits=limits, note=note) for limits, note in notes]
 
 
 def _drawn_ends(draw: st.DrawFn, stage: Stage) -> Case:
@@ -69,12 +94,17 @@ def _listed_prompt_ends(stage: Stage) -> list[Case]:
         prefix = spread_prefix(stage, 1 + 2 * salt, 50 + salt)
         tokens = stage.choices(prefix, count)
         for limits, how in _limits(tokens, len(prefix), _unused(tokens, stage.vocab_size)):
-            bounded = replace(limits, max_new_tokens=min(limits.max_new_tokens, 12))
-            cases.append(Case(prefix=prefix, limits=bounded, note=how))
+            cases.append(Case(prefix=prefix, limits=_bounded(limits), note=how))
         cases.append(Case(prefix=prefix, limits=Limits(0), note="nothing may be emitted"))
         full = Limits(12, max_length=len(prefix))
         cases.append(Case(prefix=prefix, limits=full, note="the context is full already"))
-    return cases
+    prefix = spread_prefix(stage, 4, 53)
+    found = _beside(stage.choices(prefix, _DEEP), len(prefix), stage.vocab_size)
+    return [*cases, *(Case(prefix=prefix, limits=_bounded(limits), note=how) for limits, how in found)]
+
+
+def _bounded(limits: Limits) -> Limits:
+    return replace(limits, max_new_tokens=min(limits.max_new_tokens, 12))
 
 
 def _drawn_prompt_ends(draw: st.DrawFn, stage: Stage) -> Case:

@@ -61,6 +61,21 @@ def _leaves(step: Rounds, later: Rounds) -> bool:
     return any(r.end is None and r.request not in {other.request for other in later} for r in step)
 
 
+@outcome("requests that leave together while another stays between them", "batches")
+def _leave_together(case: Case, rounds: Rounds) -> bool | None:
+    last = [request.joins + len(request.trees) for request in case.batch]
+    if len(set(last)) == len(last) or len(set(last)) < 2:
+        return None
+    return any_of(_around(step, later) for step, later in zip(_steps(rounds), _steps(rounds)[1:], strict=False))
+
+
+def _around(step: Rounds, later: Rounds) -> bool:
+    """Whether somebody stays who was admitted between two that are dropped."""
+    stays = {round_.request for round_ in later}
+    gone = [r.request for r in step if r.end is None and r.request not in stays]
+    return any(gone[0] < r.request < gone[-1] and r.request in stays for r in step) if gone else False
+
+
 @outcome("request that joins others", "batches")
 def _joined(case: Case, rounds: Rounds) -> bool | None:
     if all(request.joins == 0 for request in case.batch):
@@ -80,6 +95,13 @@ def _resumed(case: Case, rounds: Rounds) -> bool | None:
 def _common(case: Case, rounds: Rounds) -> bool | None:
     prompts = [text[0].prefix[:2] for text in texts(rounds) if text[0].prefix and len(text[0].prefix) > 2]
     return len(set(prompts)) < len(prompts) if case.batch else None
+
+
+@outcome("several requests with processors", "batch paths")
+def _processed_together(case: Case, rounds: Rounds) -> bool | None:
+    if not case.batch or case.processors is None:
+        return None
+    return any_of(len(step) > 1 and all(len(r.emitted) > 0 for r in step) for step in _steps(rounds))
 
 
 # --------------------------------------------------------------------------------------------------------- shared pools

@@ -8,11 +8,12 @@ them, where there is a sibling, the token that the target would choose without a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tree_oracle.checks.path_rows import processed
 from tree_oracle.checks.scene import Scene, Stage
@@ -28,7 +29,7 @@ _SOON = 4  # tokens within which a penalty changes something
 _BOUNDED = 6  # tokens of a whole generation
 _LEAST = 2  # accepted nodes: a history of its own begins with the second
 _WAY = st.integers(0, 127)  # which way, counted round and round
-_LONGEST = 3  # tokens of a sequence, and of every prompt at least
+LONGEST = 3  # tokens of a sequence, and of every prompt at least
 
 # States of an automaton over three classes of tokens: two disagree about what may follow, and one allows a single class.
 _GRAMMAR = ((1, 2, None), (0, None, 2), (None, 1, None))
@@ -129,8 +130,9 @@ def _banned(stage: Stage, prompt: Tokens) -> Processors:
 
 
 def _banned_sequences(stage: Stage, prompt: Tokens) -> Processors:
-    text = stage.choices(prompt, 4)
-    return Processors(banned=(text[:2], text[1:4]))
+    pair = stage.choices(prompt, 2)
+    text = Chosen(stage, prompt, _LIMITS, Processors(banned=(pair,))).upto(4)
+    return Processors(banned=(pair, text[1:4]))  # the text once the pair is banned, so that both bans change it
 
 
 def _everything(stage: Stage, prompt: Tokens) -> Processors:
@@ -165,31 +167,45 @@ def _listed_paths(stage: Stage) -> list[Case]:
     deep = [pair for pair in listed_shapes() if decoys(stage, *pair).goal_depth >= _LEAST]
     cases = []
     for index in range(_LISTED):
-        prompt = spread_prefix(stage, _LONGEST + index % 3, 90 + index)
+        prompt = spread_prefix(stage, LONGEST + index % 3, 90 + index)
         how, make = WAYS[index % len(WAYS)]
         pairs = [deep[(3 * index + 4 * step) % len(deep)] for step in range(_ROUNDS)]
         shapes = [decoys(stage, *pair) for pair in pairs]
         note = f"{how}; first round: {note_of(*pairs[0])}"
         cases.append(script_paths(stage, prompt, shapes, _LIMITS, make(stage, prompt), note))
-    return cases
+    prompt = spread_prefix(stage, LONGEST, 120)
+    shapes = [decoys(stage, *deep[index]) for index in (0, 2)]
+    return [*cases, *(script_paths(stage, prompt, shapes, *rules, how) for *rules, how in _with_limits(stage, prompt))]
+
+
+def _with_limits(stage: Stage, prompt: Tokens) -> Iterator[tuple[Limits, Processors, str]]:
+    """Processors beside a minimum length, and beside a stop sequence whose beginning comes twice running: x x y for x y."""
+    penalty = Processors(frequency=2.0)
+    first = Chosen(stage, prompt, _LIMITS, penalty).upto(1)
+    yield replace(_LIMITS, eos_ids=first, min_new=3), penalty, "a penalty, and an end token that is due too early"
+    forced = _forced(stage, prompt)
+    text = Chosen(stage, prompt, _LIMITS, forced).upto(3)
+    yield replace(_LIMITS, stop=(text[1:],)), forced, "a stop sequence whose beginning comes twice running"
 
 
 def _drawn_paths(draw: st.DrawFn, stage: Stage) -> Case:
-    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
+    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=LONGEST))
     shapes = draw(st.lists(any_shape(stage), min_size=1, max_size=2))
     _, make = WAYS[draw(_WAY) % len(WAYS)]
     return script_paths(stage, prompt, shapes, _LIMITS, make(stage, prompt))
 
 
 def _listed_prompt_paths(stage: Stage) -> list[Case]:
-    prompt = spread_prefix(stage, _LONGEST, 130)
-    return [
+    prompt = spread_prefix(stage, LONGEST, 130)
+    plain = [
         Case(prefix=prompt, limits=Limits(_BOUNDED), processors=make(stage, prompt), note=how) for how, make in WAYS
     ]
+    found = [(replace(limits, max_new_tokens=_BOUNDED), own, how) for limits, own, how in _with_limits(stage, prompt)]
+    return [*plain, *(Case(prefix=prompt, limits=limits, processors=own, note=how) for limits, own, how in found)]
 
 
 def _drawn_prompt_paths(draw: st.DrawFn, stage: Stage) -> Case:
-    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=_LONGEST))
+    prompt = draw(prefixes(vocab_size=stage.vocab_size, min_size=LONGEST))
     _, make = WAYS[draw(_WAY) % len(WAYS)]
     return Case(prefix=prompt, limits=Limits(draw(st.integers(1, _BOUNDED))), processors=make(stage, prompt))
 
@@ -201,6 +217,7 @@ PATHS = Scene(
     trees=range(1, 1_000),
     limited=True,
     processed=True,
+    minimum=None,
     heavy=True,
     drawn=_drawn_paths,
 )
@@ -211,6 +228,7 @@ PROMPT_PATHS = Scene(
     trees=range(1),
     limited=True,
     processed=True,
+    minimum=None,
     heavy=True,
     drawn=_drawn_prompt_paths,
 )

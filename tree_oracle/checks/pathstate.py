@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
+from tree_oracle.checks.batch_paths import BATCH_PATHS
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.path_cases import PATHS, PROMPT_PATHS
 from tree_oracle.checks.path_rows import PLAIN, choosing_rows, processed, same_processed
@@ -24,6 +25,7 @@ from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Processors, Round, Status
 
 _SOURCES = (Source(Seam.SESSION, PATHS),)
+_SHARED = Source(Seam.SESSION, BATCH_PATHS)
 _TEXTS = (*_SOURCES, Source(Seam.GENERATE, PROMPT_PATHS))
 _CLASS = "fault class PATH-STATE; record.processors for the convention"
 _NEEDS = ("prefix", "tokens", "parents", "processed")
@@ -53,11 +55,12 @@ def rows_are_processed_with_their_own_paths(view: View) -> Iterator[Finding]:
     need_power(view.truth)
 
 
-@check("PATHSTATE-02", rung=3, needs=("prefix",), sources=_TEXTS, source=_CLASS)
+@check("PATHSTATE-02", rung=3, needs=("prefix",), sources=(*_TEXTS, _SHARED), source=_CLASS)
 def emits_what_processed_rows_choose(view: View) -> Iterator[Finding]:
     """Everything emitted over all rounds is the text of plain greedy decoding by processed rows.
 
-    What makes a decoder without trees right here is one state per request; with trees it is one per node.
+    What makes a decoder without trees right here is one state per request; with trees it is one per node, and in a session that
+    several requests share one per request and node.
     """
     if view.case.processors is None:
         raise NothingToJudge(Status.NOT_APPLICABLE, "no processors are asked for")

@@ -64,10 +64,11 @@ class Scene:
     moved: bool = False  # whether it holds a move
     attended: bool = False  # whether it holds queries, keys and values
     batched: bool = False  # whether it holds several requests
+    asked: bool = False  # whether these requests hold prompts alone
     chancy: bool = False  # whether it holds laws
     heavy: bool = False  # whether a case of it weighs as much as several of other scenes
     processed: bool = False  # whether it holds processors
-    minimum: bool = False  # whether its limits ask for a minimum length
+    minimum: bool | None = False  # whether its limits ask for a minimum length; None: some do
     handed: bool = False  # whether it holds a drafter
     drawn: Drawn | None = (
         None  # what ``generated`` composes, if its draws do not depend on the target and can be frozen
@@ -83,8 +84,9 @@ class Scene:
             and self.moved == (case.move is not None)
             and self.attended == (case.attend is not None)
             and self.batched == bool(case.batch)
+            and self.asked == (bool(case.batch) and not any(request.trees for request in case.batch))
             and self.chancy == (case.law is not None)
             and self.handed == (case.drafter is not None)
             and self.processed == (case.processors is not None)
-            and self.minimum == (case.limits is not None and case.limits.min_new > 0)
+            and self.minimum in (None, case.limits is not None and case.limits.min_new > 0)
         )

@@ -11,7 +11,9 @@ attends  trees and made-up keys (in ``attends``)       attend
 rounds   several trees, one per round                  open
 near     two trees, the first over a near tie (in ``near``)  open
 batches  a session of several requests (in ``batches``)  open
+batch paths  the same with processors (in ``batch_paths``)  open
 prompts  a prompt and limits                           generate
+prompt batches  several prompts (in ``prompt_batches``)  generate
 drafted  trees that no ordinary draft is (in ``drafted``)  open
 drafters a drafter of such trees                       generate
 """
@@ -24,7 +26,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tree_oracle.checks.scene import Scene, Stage
-from tree_oracle.checks.shapes import SHAPES, Shape
+from tree_oracle.checks.shapes import FORK, LARGE, SHAPES, Shape
 from tree_oracle.checks.tables import marked_rows, marks, tied_rows
 from tree_oracle.record import Array, Case, Limits, TreeData
 from tree_oracle.strategies import ScriptedTree, greedy_tables, prefixes, scripted_trees
@@ -32,6 +34,8 @@ from tree_oracle.strategies import ScriptedTree, greedy_tables, prefixes, script
 # Prefix lengths of the listed cases: nothing cached, one row cached, more rows than nodes.
 _LENGTHS = (1, 2, 9)
 _ROUNDS = 3
+_MANY_ROUNDS = 7
+_BELOW = 64  # more than any made-up logit
 
 _DRAWN = (
     60  # tokens whose order or scores are drawn: a real vocabulary would be more than Hypothesis can draw for one case
@@ -66,6 +70,13 @@ def _listed_trees(stage: Stage) -> list[Case]:
         tree = stage.script(prefix, decoys(stage, shape, goal))
         cases.append(Case(prefix=prefix, trees=(tree,), note=note_of(shape, goal)))
     return cases
+
+
+def _listed_sizes(stage: Stage) -> list[Case]:
+    """One of each shape and goal, and one of more than sixteen nodes."""
+    prefix = spread_prefix(stage, 3, 40)
+    large = stage.script(prefix, decoys(stage, LARGE, *LARGE.goals))
+    return [*_listed_trees(stage), Case(prefix=prefix, trees=(large,), note=note_of(LARGE, *LARGE.goals))]
 
 
 def any_shape(stage: Stage, *, min_nodes: int = 1) -> st.SearchStrategy[ScriptedTree]:
@@ -124,10 +135,13 @@ def _drawn_ties(draw: st.DrawFn, stage: Stage) -> Case:
 
 def _listed_marked(stage: Stage) -> list[Case]:
     cases = []
-    for index, (shape, goal) in enumerate(listed_shapes()):
+    for index, (shape, goal) in enumerate([*listed_shapes(), (LARGE, *LARGE.goals)]):
         tree = decoys(stage, shape, goal).to_data()
         order = np.random.default_rng(index).permutation(stage.vocab_size).tolist()
         cases.append(fed(tree, marked_rows(marks(tree, goal, order), stage.vocab_size), note_of(shape, goal)))
+        if not index % 8:
+            below = marked_rows(marks(tree, goal, order), stage.vocab_size) - _BELOW
+            cases.append(fed(tree, below, f"{note_of(shape, goal)}, every logit negative"))
     return cases
 
 
@@ -159,7 +173,9 @@ def _listed_rounds(stage: Stage) -> list[Case]:
         cases.append(
             script_rounds(stage, prefix, scripts, Limits(max_new_tokens=64), f"first round: {note_of(shape, goal)}")
         )
-    return cases
+    long = [decoys(stage, LARGE, *LARGE.goals), *[decoys(stage, FORK, *FORK.goals)] * (_MANY_ROUNDS - 1)]
+    note = f"seven rounds; first round: {note_of(LARGE, *LARGE.goals)}"
+    return [*cases, script_rounds(stage, spread_prefix(stage, 2, 41), long, Limits(max_new_tokens=64), note)]
 
 
 def _drawn_rounds(draw: st.DrawFn, stage: Stage) -> Case:
@@ -189,7 +205,7 @@ def _drawn_prompts(draw: st.DrawFn, stage: Stage) -> Case:
 
 
 _MANY = range(1, 1_000)
-TREES = Scene("trees", _listed_trees, st.composite(_drawn_trees), trees=range(1, 2), drawn=_drawn_trees)
+TREES = Scene("trees", _listed_sizes, st.composite(_drawn_trees), trees=range(1, 2), drawn=_drawn_trees)
 PAIRS = Scene("pairs", _listed_pairs, st.composite(_drawn_pairs), trees=range(2, 3), drawn=_drawn_pairs)
 TIES = Scene("ties", _listed_ties, st.composite(_drawn_ties), trees=range(1, 2), fed=True, drawn=_drawn_ties)
 MARKED = Scene("marked", _listed_marked, st.composite(_drawn_marked), trees=range(1, 2), fed=True, drawn=_drawn_marked)

@@ -15,6 +15,8 @@ from tree_oracle.checks.due import ending, room
 from tree_oracle.checks.ends import PROMPT_ENDS
 from tree_oracle.checks.minimums import PROMPT_MINIMUMS
 from tree_oracle.checks.path_rows import choosing_rows
+from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
+from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import near_tie, need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
@@ -31,7 +33,10 @@ from tree_oracle.record import Finding, Status, counted, limit_words
     needs=("prefix",),
     sources=(
         Source(Seam.SESSION, ROUNDS),
-        *(Source(Seam.GENERATE, scene) for scene in (PROMPTS, PROMPT_ENDS, PROMPT_STOPS, PROMPT_MINIMUMS)),
+        *(
+            Source(Seam.GENERATE, scene)
+            for scene in (PROMPTS, PROMPT_ENDS, PROMPT_STOPS, PROMPT_MINIMUMS, PROMPT_BATCHES)
+        ),
         Source(Seam.TAP, PROMPTS),
     ),
     source="lossless greedy decoding; systems.md section 1",
@@ -39,9 +44,13 @@ from tree_oracle.record import Finding, Status, counted, limit_words
 def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     """Everything emitted over all rounds is plain greedy decoding's text, and whole generations end where it ends.
 
-    Woken by two and more rounds: a wrong cache or a stale mask shows from the next round on. Without a witness that
-    speculation ran a right text says nothing about speculation.
+    Woken by two and more rounds: a wrong cache or a stale mask shows from the next round on; and by prompts that are asked
+    together, each of which has a text of its own. Without a witness that speculation ran a right text says nothing about
+    speculation.
     """
+    if view.case.batch:
+        yield from each_request(view, equals_plain_greedy_decoding)
+        return
     emitted, prompt, due = text_of(view.rounds), view.case.prefix, _due_length(view)
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
     texts = [(*prompt, *judged[:i]) for i in range(len(judged))]

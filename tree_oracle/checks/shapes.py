@@ -19,6 +19,9 @@ class Shape:
     goals: tuple[int, ...]
 
 
+FORK = Shape("two children of the root", (-1, 0, 0), (2,))
+LARGE = Shape("more than sixteen nodes, the path behind the sixteenth", (-1, *(0,) * 17, 17, 18), (19,))
+
 SHAPES = (
     Shape("the root alone", (-1,), (0,)),
     Shape("one node", (-1, 0), (0, 1)),

@@ -1,11 +1,12 @@
 """Evidence that speculation ran.
 
 A text can be right because no draft was ever verified. A round is evidence if it shows its tree or its accepted nodes, or
-if it emits several tokens at once beside other rounds. One lump of tokens is not.
+if it emits several tokens at once beside other rounds of its request. One lump of tokens is not.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tree_oracle.checks.say import NothingToJudge
@@ -18,7 +19,8 @@ NO_WITNESS = "no witness that speculation ran: no round shows a draft"
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
     """Rounds, drafted and accepted tokens, as far as the rounds show them."""
-    verify = [round_ for round_ in rounds if _shows_a_round(round_, alone=len(rounds) == 1)]
+    count = Counter(round_.request for round_ in rounds)
+    verify = [round_ for round_ in rounds if _shows_a_round(round_, alone=count[round_.request] == 1)]
     rates = position_rates([[round_ for round_ in verify if _can_be_counted(round_)]])
     requests = [[r for r in rounds if r.request == number] for number in sorted({r.request for r in rounds})]
     covered = _coverage(requests)

@@ -3,7 +3,9 @@
 Everything that one round of many requests holds is an array with one row per request, of a fixed size that the rounds share.
 Five places decide whose row is whose: what the pass is handed (``fill``), whose logits come back (``read``), which decision is
 whose (``decide``), how far each cache reaches afterwards (``advance``), and what stays where when a request leaves
-(``keep_rows``). A sixth, ``share``, says how many cached rows of another request a new one may copy.
+(``keep_rows``). A sixth, ``share``, says how many cached rows of another request a new one may copy. Three more say which
+requests are left when some are dropped (``stay``), by which limits and processors each is decoded (``rules``), and with whose
+history its rows are processed (``process``).
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tree_oracle.decoder.batch_state import BatchState
+from tree_oracle.record import Limits, Processors
 from tree_oracle.tree import CandidateTree
 
 if TYPE_CHECKING:
     from tree_oracle.decoder.parts import Decision, Walker
+    from tree_oracle.decoder.session import Text
 
 NOWHERE = -1  # slot of a node whose row is not to be kept: padding
 PAD_TOKEN = 0  # a token of every vocabulary; nothing may depend on it
@@ -127,11 +131,29 @@ def common(some: Tokens, others: Tokens) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(some), len(others)))
 
 
+def stay(places: Sequence[int], count: int) -> list[int]:
+    """Which of ``count`` requests are left when those at ``places`` are dropped together."""
+    return [place for place in range(count) if place not in places]
+
+
+def rules(limits: Limits, processors: Processors | None) -> tuple[Limits, Processors | None]:
+    """The limits and processors by which each request of the batch is decoded: those that were asked for."""
+    return limits, processors
+
+
+def process(texts: Sequence[Text], trees: Sequence[CandidateTree], rows: Sequence[Rows]) -> list[Rows | None]:
+    """Each request's rows as its tokens are chosen by them, with its own history; None where that is as they are."""
+    return [text.processed(tree, own) for text, tree, own in zip(texts, trees, rows, strict=True)]
+
+
 Fill = Callable[[Padded, Sequence[Drafted]], None]
 Read = Callable[[Float[np.ndarray, "rows n vocab"], Sequence[int]], list[Rows]]
 Decide: TypeAlias = "Callable[[Walker, Sequence[CandidateTree], Sequence[Rows]], list[Decision]]"
 Advance = Callable[[Int[np.ndarray, " rows"], Sequence[int]], Int[np.ndarray, " rows"]]
 KeepRows = Callable[[BatchState, Sequence[int]], None]
+Stay = Callable[[Sequence[int], int], list[int]]
+RulesOf: TypeAlias = "Callable[[Limits, Processors | None], tuple[Limits, Processors | None]]"
+Process: TypeAlias = "Callable[[Sequence[Text], Sequence[CandidateTree], Sequence[Rows]], list[Rows | None]]"
 Share = Callable[[int, Sequence[Tokens], Int[np.ndarray, " rows"]], tuple[int, int]]
 
 
@@ -145,3 +167,6 @@ class BatchParts:
     advance: Advance = field(default=advance)
     keep_rows: KeepRows = field(default=keep_rows)
     share: Share = field(default=share)
+    stay: Stay = field(default=stay)
+    rules: RulesOf = field(default=rules)
+    process: Process = field(default=process)

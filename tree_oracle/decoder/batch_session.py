@@ -50,7 +50,8 @@ class BatchSession:
         limits: Limits,
         processors: Processors | None = None,
     ) -> None:
-        self._target, self._parts, self._limits, self._processors = target, parts, limits, processors
+        self._target, self._parts = target, parts
+        self._limits, self._processors = parts.batch.rules(limits, processors)
         self._texts: list[Text] = []
         self._state = BatchState(target.model, columns=_COLUMNS)
         self._padded = Padded.of(0, _NODES, _COLUMNS)
@@ -78,7 +79,7 @@ class BatchSession:
         """
         self._leave()
         refuse_places(places, len(self._texts))
-        self._keep([place for place in range(len(self._texts)) if place not in places])
+        self._keep(self._parts.batch.stay(places, len(self._texts)))
 
     def step(self, trees: Sequence[CandidateTree]) -> list[Round]:
         """One round for every request, in order.
@@ -104,7 +105,7 @@ class BatchSession:
         layouts = [parts.lay_out(tree, int(held) + 1) for tree, held in zip(trees, self._state.lengths, strict=True)]
         logits = self._pass(trees, layouts)
         rows = parts.batch.read(logits, [len(tree) for tree in trees])
-        shaped = [text.processed(tree, own) for text, tree, own in zip(self._texts, trees, rows, strict=True)]
+        shaped = parts.batch.process(self._texts, trees, rows)
         judged = [own if new is None else new for own, new in zip(rows, shaped, strict=True)]
         decisions = parts.batch.decide(parts.walk, trees, judged)
         prefixes = [tuple(text.committed) for text in self._texts]

@@ -10,11 +10,13 @@ from tree_oracle.decoder import Parts
 from tree_oracle.faults import commits, keeps, layouts, passes, scorers, walks
 from tree_oracle.faults.attend_faults import ATTEND_FAULTS
 from tree_oracle.faults.batch_faults import BATCH_FAULTS
+from tree_oracle.faults.batch_rule_faults import BATCH_RULE_FAULTS
 from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
+from tree_oracle.faults.narrow_faults import NARROW_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.path_faults import PATH_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
@@ -232,12 +234,14 @@ _CATALOGUE = (
     *ATTEND_FAULTS,
     *STATE_FAULTS,
     *BATCH_FAULTS,
+    *BATCH_RULE_FAULTS,
     *PACKING_FAULTS,
     *POLICY_FAULTS,
     *WORK_FAULTS,
     *RANK_FAULTS,
     *PATH_FAULTS,
     *DRAFTER_FAULTS,
+    *NARROW_FAULTS,
 )
 
 FAULTS: dict[str, Fault] = by_name(_CATALOGUE)

@@ -44,3 +44,9 @@ def rows_of_parent(model: PreTrainedModel, cache: DynamicCache, tree: CandidateT
     """Fault: every node is given its parent's logits."""
     rows = run_target(model, cache, tree, layout)
     return np.asarray(rows[np.maximum(tree.parents, 0)])
+
+
+def sixteen_rows(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Fault: rows from slot 16 on are those of the sixteenth."""
+    rows = run_target(model, cache, tree, layout)
+    return np.concatenate([rows[:16], np.repeat(rows[15:16], max(len(rows) - 16, 0), axis=0)])

@@ -11,6 +11,7 @@ from msgspec.structs import replace as changed
 
 from tree_oracle.decoder.path_parts import Rows, Walked, carry, shape, track
 from tree_oracle.decoder.path_state import PathState, Rules, follow, follow_all
+from tree_oracle.record import Processors
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify import walk
 
@@ -132,6 +133,18 @@ def minimum_for_first_id(rules: Rules, states: States, tree: CandidateTree, rows
 def without_minimum(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
     """Fault: the minimum length is accepted as an option and never used."""
     return shape(replace(rules, min_new=0), states, tree, rows)
+
+
+def without_minimum_beside_processors(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
+    """Fault: the minimum length is dropped where there are processors."""
+    plain = rules.processors == Processors()
+    return shape(rules if plain else replace(rules, min_new=0), states, tree, rows)
+
+
+def bans_of_two_at_most(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
+    """Fault: banned sequences of more than two tokens are dropped."""
+    short = tuple(sequence for sequence in rules.processors.banned if len(sequence) < 3)
+    return shape(replace(rules, processors=changed(rules.processors, banned=short)), states, tree, rows)
 
 
 def last_row_first(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:

@@ -129,3 +129,43 @@ def _left(limits: Limits, emitted: Tokens) -> int | None:
 def _in_order(sequence: Tokens, text: Tokens) -> bool:
     rest = iter(text)
     return all(token in rest for token in sequence)
+
+
+def last_end_token_only(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: of several end tokens only the last is known."""
+    return cut(prompt, emitted, proposed, replace(limits, eos_ids=limits.eos_ids[-1:]))
+
+
+def two_end_tokens_only(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: of several end tokens only two are known."""
+    return cut(prompt, emitted, proposed, replace(limits, eos_ids=limits.eos_ids[:2]))
+
+
+def no_context_beside_end_tokens(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: where there are end tokens, nobody looks at the room in the context."""
+    return cut(prompt, emitted, proposed, replace(limits, max_length=None) if limits.eos_ids else limits)
+
+
+def no_end_tokens_beside_stops(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: where there are stop sequences, end tokens do not end the text."""
+    return cut(prompt, emitted, proposed, replace(limits, eos_ids=()) if limits.stop else limits)
+
+
+def stop_restarted(prompt: int, emitted: Tokens, proposed: Tokens, limits: Limits) -> Ending:
+    """Fault: where a token breaks a stop sequence off, it is not tried as its first: x x y is not seen to end in x y."""
+    for count in range(1, len(proposed) + 1):
+        text = emitted + proposed[:count]
+        met = tuple(sequence for sequence in limits.stop if _matched(sequence, text))
+        tokens, end = cut(prompt, emitted, proposed[:count], replace(limits, stop=met))
+        if end is not None:
+            return tokens, end
+    return proposed, None
+
+
+def _matched(sequence: Tokens, text: Tokens) -> bool:
+    """Whether the last token completes the sequence, for an automaton that goes back to its beginning."""
+    done = 0
+    for token in text:
+        done = 0 if done == len(sequence) else done
+        done = done + 1 if token == sequence[done] else 0
+    return done == len(sequence)

@@ -173,3 +173,22 @@ def bounded_by_depth(tree: CandidateTree, rows: Rows) -> Decision:
 def _cut_at(tree: CandidateTree, rows: Rows, most: int) -> Decision:
     accepted = parent_looked_up(tree, rows).accepted[: max(most, 0)]
     return Decision(accepted, int(rows[[0, *accepted][-1]].argmax()))
+
+
+def no_more_than_zero(tree: CandidateTree, rows: Rows) -> Decision:
+    """Fault: the maximum is looked for among zeros, so that of a row that is negative throughout token 0 is chosen."""
+    return parent_looked_up(tree, np.where(rows.max(axis=1, keepdims=True) > 0, rows, np.zeros_like(rows)))
+
+
+def lifted_above_zero(tree: CandidateTree, rows: Rows) -> Decision:
+    """Twin: every row is told from its largest entry down."""
+    return parent_looked_up(tree, rows - rows.max(axis=1, keepdims=True))
+
+
+def sixteen_slots(tree: CandidateTree, rows: Rows) -> Decision:
+    """Fault: nodes from slot 16 on are never accepted; the texts stay right."""
+    right = parent_looked_up(tree, rows)
+    count = next((place for place, node in enumerate(right.accepted) if node >= 16), None)
+    if count is None:
+        return right
+    return Decision(right.accepted[:count], int(tree.tokens[right.accepted[count]]))

@@ -30,7 +30,8 @@ def case_line(finding: Finding) -> str:
 
 def _batch(case: Case, finding: Finding) -> str:
     sizes = [str(sum(len(tree.tokens) for tree in request.trees)) for request in case.batch]
-    parts = [f"{counted(len(case.batch), 'request')} with {' + '.join(sizes)} nodes"]
+    asked = f"{counted(len(case.batch), 'request')} with {' + '.join(sizes)} nodes"
+    parts = [asked if any(request.trees for request in case.batch) else f"{len(case.batch)} prompts in one call"]
     parts += [limit_words(case.limits)] if case.limits is not None else []
     parts += [f"round {finding.round}, counted over all requests"] if finding.round is not None else []
     return "; ".join(parts)

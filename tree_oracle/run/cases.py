@@ -146,7 +146,8 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
     if case.limits is not None and case.limits.min_new:
         _refuse_minimum(case.limits, target.vocab_size)
     if case.processors is not None:
-        _refuse_processors(case.processors, len(case.prefix), target.vocab_size)
+        prompts = [request.prompt for request in case.batch if request.resumes is None] or [case.prefix]
+        _refuse_processors(case.processors, min(map(len, prompts)), target.vocab_size)
     if case.draft is not None and case.prefix[-1] >= case.draft.vocab_size:
         raise UsageError(f"the case has root {case.prefix[-1]}; its draft speaks of {case.draft.vocab_size} tokens")
     if case.rows is not None:

@@ -9,12 +9,15 @@ a field that the check needs is not shown                                      n
 a whole generation passes, and nothing shows that a draft was verified         not observable
 under the tap: target calls do not account for the text                        not observable
 under the tap: the decoder broke down                                          not observable, but for SEQUENCE
+a judge of ours raised                                                         error, and no word of the decoder
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from tree_oracle.checks.check import Check
 from tree_oracle.checks.due import ending
@@ -36,6 +39,7 @@ from tree_oracle.record import (
     Unsupported,
     worst,
 )
+from tree_oracle.trace import NotRecorded
 from tree_oracle.verify.law import Declaration
 
 
@@ -59,7 +63,11 @@ def outcome_of(
     tree_policy: DeclaredPolicy | None = None,
     declared_mode: Declaration | None = None,
 ) -> Outcome:
-    """Drive and judge one case. Never raises for anything that the decoder or its adapter did."""
+    """Drive and judge one case. Never raises for anything that the decoder, its adapter or a judge did.
+
+    Raises:
+        NotRecorded: the truth is a trace's, and does not hold what the judge needs.
+    """
     view = View(case, (), truth, tie_rule, tree_policy, declared_mode)
     try:
         rounds = drive(case)
@@ -115,6 +123,10 @@ def _judged(check: Check, view: View) -> Outcome:
         status, reason = nothing.status, str(nothing)
     except AdapterError as error:  # in what the decoder declares
         return _blamed(Status.ERROR, str(error), "a declaration that can be read")
+    except NotRecorded:  # of a trace: whoever judges one says what it lacks
+        raise
+    except Exception as error:  # one broken judge must not cost the report of all others
+        return replace(_harness(check, error), rounds=view.rounds)
     notes = [found for found in findings if found.status is Status.PASSED]
     against = tuple(found for found in findings if found.status is not Status.PASSED)
     if against:
@@ -143,6 +155,14 @@ def _missing(check: Check, rounds: tuple[Round, ...]) -> str:
 
 
 _FOR_THE_NEXT = ("cache", "kept")  # what a round leaves to the one after it
+
+
+def _harness(check: Check, error: Exception) -> Outcome:
+    """A judge that raised says nothing of the decoder: the run is in error, and names where."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where, said = f"{PurePath(frame.filename).name}:{frame.lineno}", " ".join(str(error).split())[:300]
+    what = f"the judge of {check.id} raised {type(error).__name__}: {said} ({where})"
+    return _blamed(Status.ERROR, f"the harness is at fault, not the decoder: {what}", "a judge that comes to an end")
 
 
 def _blamed(status: Status, sentence: str, expected: str) -> Outcome:
