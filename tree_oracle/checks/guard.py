@@ -6,8 +6,10 @@ A hang cannot be stopped from inside the process.
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import PurePath
 from typing import Any, TypeVar
@@ -42,7 +44,7 @@ def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """
     before = [_snapshot(argument) for argument in arguments]
     try:
-        with np.errstate():  # what it sets stays with it
+        with np.errstate(), _default_dtype_stays():  # what it sets stays with it
             answer = function(*arguments)
     except (KeyboardInterrupt, MissingEngine, Misdescribed):
         raise
@@ -58,6 +60,18 @@ def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
     if changed:
         raise DecoderError(f"{what} changed its input: {changed}")
     return answer
+
+
+@contextmanager
+def _default_dtype_stays() -> Iterator[None]:
+    """What the block makes of torch's default dtype, where torch is loaded, stays with it: the oracle makes tensors too."""
+    torch = sys.modules.get("torch")
+    before = None if torch is None else torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        if torch is not None:
+            torch.set_default_dtype(before)
 
 
 def protect(what: str, read: Callable[[], Result]) -> Result:
