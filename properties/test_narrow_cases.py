@@ -40,7 +40,7 @@ def test_a_commit_that_goes_wrong_in_the_sixth_round_fails() -> None:
 def test_a_case_is_made_for_every_narrow_condition() -> None:
     """The listed cases hold negative rows, end tokens first of two and third of three, and each beside the other ways to end."""
     stage = ground().stock.stage
-    rows = [case.rows.numpy() for case in MARKED.listed(stage) if case.rows is not None]
+    rows = [np.asarray(case.rows.numpy(), dtype=np.float64) for case in MARKED.listed(stage) if case.rows is not None]
     assert sum(bool((found < 0).all()) for found in rows) >= 2
     assert any(len(found) > 16 for found in rows)
     for scene in (ENDS, PROMPT_ENDS):

@@ -175,7 +175,8 @@ def _listed_paths(stage: Stage) -> list[Case]:
         cases.append(script_paths(stage, prompt, shapes, _LIMITS, make(stage, prompt), note))
     prompt = spread_prefix(stage, LONGEST, 120)
     shapes = [decoys(stage, *deep[index]) for index in (0, 2)]
-    return [*cases, *(script_paths(stage, prompt, shapes, *rules, how) for *rules, how in _with_limits(stage, prompt))]
+    found = _with_limits(stage, prompt)
+    return [*cases, *(script_paths(stage, prompt, shapes, limits, own, how) for limits, own, how in found)]
 
 
 def _with_limits(stage: Stage, prompt: Tokens) -> Iterator[tuple[Limits, Processors, str]]:
