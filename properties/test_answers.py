@@ -252,7 +252,7 @@ RIGHT: dict[str, tuple[Seam, Any]] = {
         Seam.SESSION,
         round_(
             accepted=[1], kept=[0, 1], depths=[0, 1, 1], positions=[2, 3, 3], visible=MASK, rows=ROWS, scores=[0, -1, -2],
-            cache=[(np.zeros((1, 4, 8)), np.zeros((1, 4, 8)))], end="eos", row_kind="logits", rank=0, coins=[0.5], bonus=2,
+            cache=[(np.zeros((1, 4, 8)), np.zeros((1, 4, 8)))], row_kind="logits", rank=0, coins=[0.5], bonus=2,
             kernel="sdpa", control=False, started_ns=1, draft_law="deterministic",
         ),
     ),
@@ -279,7 +279,7 @@ def test_a_rich_round_keeps_every_field() -> None:
     assert (seen.depths, seen.positions, seen.coins) == ((0, 1, 1), (2, 3, 3), (0.5,))
     assert seen.scores is not None
     assert seen.scores.numpy().tolist() == [0.0, -1.0, -2.0]
-    assert (seen.end, seen.row_kind, seen.rank, seen.kernel, seen.control) == ("eos", RowKind.LOGITS, 0, "sdpa", False)
+    assert (seen.end, seen.row_kind, seen.rank, seen.kernel, seen.control) == (None, RowKind.LOGITS, 0, "sdpa", False)
     assert seen.visible is not None
     assert seen.rows is not None
     assert np.array_equal(seen.visible.numpy(), MASK)

@@ -210,6 +210,8 @@ class _Judging:
             return "tokens are drawn by chance"
         if check.family == "STOP":
             return _no_end(check, request)
+        if check.id == "SEQUENCE-02":
+            return "a trace holds what the decoder drafted by itself, which SEQUENCE-01 judges"
         if check.family == "PATHSTATE":
             return "a trace says nothing of processors"
         if self._truth is None and check.id in TRUTH_OF_THE_TARGET:
