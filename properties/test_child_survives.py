@@ -205,7 +205,7 @@ def test_an_error_of_ours_is_sent_as_itself(error: Exception, kind: str, words: 
     ("arguments", "message"),
     [
         ({"decoder": object(), "isolate": True}, "isolate=True needs the decoder by name, .* got object"),
-        ({"decoder": "reference", "target": object(), "isolate": True}, "isolate=True needs the target by name"),
+        ({"decoder": "reference", "target": object(), "isolate": True}, "expected a Target, or a specification"),
         ({"decoder": "reference", "timeout": 1.0}, "timeout and memory need isolate=True"),
         ({"decoder": "reference", "memory": 1}, "timeout and memory need isolate=True"),
     ],
