@@ -353,7 +353,7 @@ MISFITS: dict[str, tuple[CaseFile, str]] = {
     "two roots": (placed("HISTORY-01", trees=(TreeData((2, 3), (-1, -1)),)), "nodes 0 and 1 both have parent -1"),
     "a cycle": (placed("HISTORY-01", trees=(TreeData((2, 3, 4), (-1, 2, 1)),)), "node 1 is its own ancestor"),
     "ragged": (placed("HISTORY-01", trees=(TreeData((2, 3, 4), (-1, 0)),)), "parents has 2 entries for 3 tokens"),
-    "a long prefix": (placed("HISTORY-01", prefix=(1,) * 5000), "the case has 5003 tokens and asks for 0; the context of"),
+    "a long prefix": (placed("HISTORY-01", prefix=(*(1,) * 4999, 2)), "the case has 5003 tokens and asks for 0; the context of"),
     "a long text": (placed("SEQUENCE-01", trees=(), limits=Limits(10**9)), "asks for 1000000000; the context of the target"),
     "less than nothing": (placed("SEQUENCE-01", trees=(), limits=Limits(-1)), "asks for -1"),
     "a root without a law": (

@@ -28,7 +28,13 @@ from tree_oracle.tree import CandidateTree, Layout
 
 FAMILIES = ("VISIBLE", "POSITION", "HISTORY", "COMMIT")
 # A packed mask is no part of a round: such faults show through other seams.
-PLANTED = [fault for fault in FAULTS.values() if fault.family in FAMILIES and Seam.TAP in showing(fault.parts)]
+# And sixteen nodes are more than the reference drafts by itself: what goes wrong behind them shows on trees that are handed over.
+UNSEEN = ("sixteen-rows-scored",)
+PLANTED = [
+    fault
+    for fault in FAULTS.values()
+    if fault.family in FAMILIES and Seam.TAP in showing(fault.parts) and fault.name not in UNSEEN
+]
 TAPPED = [check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources)]
 ONCE = Budget(cases=0, shrink_runs=0, diagnose=False)
 
