@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -147,12 +148,9 @@ def caps_abroad(
 
 def replay_command(decoder: str | None, fault: str | None, target: str | None, python: str | None = None) -> str:
     """What to type to see a case again: what was named for the run is named again, since others may fail on the same case."""
-    parts = ["tree-oracle replay"]
-    parts += [f"--python {python}"] if python else []
-    parts += [f"--decoder {decoder}"] if decoder else []
-    parts += [f"--fault {fault}"] if fault else []
-    parts += [f"--target {target}"] if target else []
-    return " ".join(parts)
+    options = {"--python": python, "--decoder": decoder, "--fault": fault, "--target": target}
+    named = [word for option, value in options.items() if value for word in (option, value)]
+    return shlex.join(["tree-oracle", "replay", *named])
 
 
 def echo_json(value: Any) -> None:

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from tree_oracle.numerics.cell import Cell, Found
 from tree_oracle.record import FileError
-from tree_oracle.record.files import MAX_BYTES, decoded, read_bounded, to_json, write_bytes
+from tree_oracle.record.files import MAX_BYTES, decoded, read_bounded, write_bytes
 from tree_oracle.trace.arrays import arrays_path, parse
 
 FORMAT, VERSION = "tree-oracle-tolerance", 1
@@ -63,11 +63,6 @@ class ToleranceReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     def allowed(self, cell: Cell) -> float | None:
         """The recommended tolerance of a cell, ``None`` where it was not measured or has none."""
         return next((found.allowed for found in self.cells if found.cell == cell), None)
-
-
-def write_report(path: Path, report: ToleranceReport) -> None:
-    """Write the JSON file, whole or not at all."""
-    write_bytes(path, to_json(report))
 
 
 def read_tolerance(path: Path) -> ToleranceReport:

@@ -6,25 +6,17 @@ writes it anew.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import msgspec
-
 from tree_oracle.numerics.document import FORMAT, VERSION, ToleranceReport
-from tree_oracle.record.schema import DIALECT
+from tree_oracle.record.schema import document_schema
 
 SCHEMA = Path(__file__).parent / "schemas" / f"tolerance-{VERSION}.schema.json"
 
 
 def schema_json() -> str:
     """The text of the schema file."""
-    (reference,), parts = msgspec.json.schema_components([ToleranceReport], ref_template="#/$defs/{name}")
-    whole = parts["ToleranceReport"]
-    whole["properties"] |= {"format": {"const": FORMAT}, "version": {"const": VERSION}}
-    whole["required"] = ["format", "version", *whole["required"]]
-    head = {"$schema": DIALECT, "$id": f"urn:{FORMAT}:{VERSION}", "title": f"{FORMAT}, version {VERSION}"}
-    return json.dumps({**head, **reference, "$defs": parts}, indent=2) + "\n"
+    return document_schema(ToleranceReport, FORMAT, VERSION)
 
 
 def main() -> None:

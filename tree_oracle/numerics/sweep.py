@@ -13,9 +13,9 @@ import torch
 
 from tree_oracle.faults.rounding import find_number_fault
 from tree_oracle.numerics.cell import Cell, Found, Verdict
-from tree_oracle.numerics.document import Sweep, ToleranceReport, read_tolerance, write_arrays, write_report
+from tree_oracle.numerics.document import Sweep, ToleranceReport, read_tolerance, write_arrays
 from tree_oracle.numerics.measure import Arrays, measure_cell
-from tree_oracle.record import Unsupported, UsageError
+from tree_oracle.record import Unsupported, UsageError, write_file
 from tree_oracle.target import Target, load_target
 from tree_oracle.target.backends import backend_for, kernel_named
 
@@ -56,13 +56,13 @@ def run_sweep(
     kept = _kept(path, sweep, environment) if resume and path.exists() else ()
     targets = _Loaded(load, sweep.fault)
     report = _report(sweep, environment, kept)
-    write_report(path, report)
+    write_file(path, report)
     for number, cell in enumerate(sweep.cells[len(kept) :], start=len(kept)):
         found, arrays = _measured(cell, targets, sweep)
         if arrays is not None:
             write_arrays(path, number, arrays.named())
         report = _report(sweep, environment, (*report.cells, found))
-        write_report(path, report)
+        write_file(path, report)
         on_cell(found)
     return report
 

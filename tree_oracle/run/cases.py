@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tree_oracle.checks import Check, choose
-from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import (
     Array,
     Case,
@@ -142,8 +141,6 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
             )
     for request in case.batch or (RequestData(prompt=case.prefix, trees=case.trees),):
         _refuse_request(request, case, target)
-    if case.batch and not any(request.trees for request in case.batch) and not _drafts_itself(case, checks):
-        raise UsageError("no request of the case has a tree; expected a round to judge")
     if case.limits is not None and case.limits.min_new:
         _refuse_minimum(case.limits, target.vocab_size)
     if case.processors is not None:
@@ -153,12 +150,6 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
         raise UsageError(f"the case has root {case.prefix[-1]}; its draft speaks of {case.draft.vocab_size} tokens")
     if case.rows is not None:
         _refuse_rows(case.rows, (max(len(tree.tokens) for tree in case.trees), target.vocab_size))
-
-
-def _drafts_itself(case: Case, checks: Sequence[Check]) -> bool:
-    """Whether the decoder is asked for whole texts of its own, which needs no tree."""
-    sources = (source for check in checks for source in check.sources if source.scene.fits(case))
-    return any(source.seam.method == Seam.GENERATE for source in sources)
 
 
 def _refuse_request(request: RequestData, case: Case, target: Target) -> None:

@@ -106,7 +106,7 @@ class LineUp:
             failing: the case that failed.
             others: further cases of the same scene.
             seen: what the decoder under test shows for a case, the same whenever it is asked.
-            elsewhere: cases of other scenes for the same seam, asked for only where several suspects are left.
+            elsewhere: cases of other scenes for the same seam, asked for only where a suspect is left.
         """
         suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam, failing)]
         fits, tried, blind = list(suspects), _Tried(), False

@@ -210,7 +210,7 @@ class _Judging:
             return "tokens are drawn by chance"
         if check.family == "STOP":
             return _no_end(check, request)
-        if check.id == "SEQUENCE-02":
+        if any(source.scene.handed for source in check.sources):
             return "a trace holds what the decoder drafted by itself, which SEQUENCE-01 judges"
         if check.family == "PATHSTATE":
             return "a trace says nothing of processors"
