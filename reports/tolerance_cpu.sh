@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: three sweeps into reports/tolerance/, one torch thread, about eight minutes of processor time.
+# The kept CPU reports: three sweeps into reports/tolerance/, one torch thread.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"
