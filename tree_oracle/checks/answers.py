@@ -20,10 +20,19 @@ from tree_oracle.tree.formats import Shown
 # Additive masks hold 0 where a row attends; anything at or below this is a "no". Real masks use -10000, finfo.min or -inf.
 _HIDDEN_BELOW = -1e4
 _LARGEST = int(np.iinfo(np.int64).max)
+_NUMBERS = frozenset((int, float, bool))
 
 
 def array(value: Any, what: str) -> np.ndarray:
     """``value`` as a numpy array."""
+    found = value if type(value) is np.ndarray else _read(value, what)  # a subclass may be anything
+    if found.dtype.kind not in "biuf":
+        raise AdapterError(f"{what} is {short(value)} of dtype {found.dtype}; expected numbers")
+    return found.astype(np.float32) if found.dtype == np.float16 else found
+
+
+def _read(value: Any, what: str) -> np.ndarray:
+    """What is no plain array as one."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # a torch tensor, without importing torch for the question
         value = value.detach().cpu()
         value = (value.float() if value.dtype.is_floating_point and value.dtype.itemsize < 4 else value).numpy()
@@ -33,12 +42,9 @@ def array(value: Any, what: str) -> np.ndarray:
         raise AdapterError(f"{what} is a masked array; expected its numbers, without a mask")
     value = _plain(value, what)
     try:
-        found = np.asarray(value.numpy() if isinstance(value, Array) else value)
+        return np.asarray(value.numpy() if isinstance(value, Array) else value)
     except (FileError, TypeError, ValueError) as error:
         raise AdapterError(f"{what} is ragged or not an array: {error}") from error
-    if found.dtype.kind not in "biuf":
-        raise AdapterError(f"{what} is {short(value)} of dtype {found.dtype}; expected numbers")
-    return found.astype(np.float32) if found.dtype == np.float16 else found
 
 
 def integers(value: Any, what: str, size: int | None = None) -> Int[np.ndarray, " size"]:
@@ -223,8 +229,8 @@ def short(value: Any) -> str:
 def _plain(value: Any, what: str) -> Any:
     """Lists of any depth as plain ones: numpy iterates every object that can be indexed, and it may have no end."""
     if isinstance(value, list | tuple):
-        items = list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
-        return [_plain(item, what) for item in items]
+        items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
+        return items if _NUMBERS.issuperset(map(type, items)) else [_plain(item, what) for item in items]
     if hasattr(value, "__getitem__") and not isinstance(value, str | bytes | range) and not hasattr(value, "__array__"):
         raise AdapterError(f"{what} holds {short(value)}; expected numbers")
     return value

@@ -155,5 +155,6 @@ BATCHES = Scene(
     trees=range(1),
     limited=True,
     batched=True,
+    heavy=True,
     drawn=_drawn_batches,
 )

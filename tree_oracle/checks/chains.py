@@ -105,6 +105,12 @@ CHAINS = Scene(
     "chains", _listed_chains, st.composite(_drawn_chains), trees=range(1, 1_000), limited=True, drawn=_drawn_chains
 )
 FULL = Scene(
-    "full drafts", _listed_full, st.composite(_drawn_full), trees=range(1, 1_000), limited=True, drawn=_drawn_full
+    "full drafts",
+    _listed_full,
+    st.composite(_drawn_full),
+    trees=range(1, 1_000),
+    limited=True,
+    heavy=True,
+    drawn=_drawn_full,
 )
 LEAVES = Scene("leaves", _listed_leaves, st.composite(_drawn_leaves), trees=range(2, 3), fed=True, drawn=_drawn_leaves)

@@ -122,5 +122,6 @@ PROMPT_ENDS = Scene(
     st.composite(_drawn_prompt_ends),
     trees=range(1),
     limited=True,
+    heavy=True,
     drawn=_drawn_prompt_ends,
 )

@@ -31,6 +31,7 @@ from tree_oracle.tree import CandidateTree
 Result = TypeVar("Result")
 
 _OURS = PurePath(__file__).parent
+_UNCHANGING = frozenset((int, float, bool, str, type(None)))
 
 
 def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -90,6 +91,8 @@ def protect(what: str, read: Callable[[], Result]) -> Result:
 
 def _snapshot(argument: Any) -> Any:
     """A comparable copy of what a decoder can change."""
+    if type(argument) in _UNCHANGING:
+        return ("value", argument)
     if isinstance(argument, CandidateTree):
         return ("tree", argument.tokens.tolist(), argument.parents.tolist())
     if isinstance(argument, np.ndarray):

@@ -127,5 +127,6 @@ PROMPT_STOPS = Scene(
     st.composite(_drawn_prompt_stops),
     trees=range(1),
     limited=True,
+    heavy=True,
     drawn=_drawn_prompt_stops,
 )

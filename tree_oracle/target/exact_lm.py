@@ -58,6 +58,9 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
 
     def __init__(self, config: ExactLMConfig) -> None:
         super().__init__(config)
+        # Read once: every look into a configuration costs as much as an operation of this model.
+        self._vocab, self._ties, self._longest = config.vocab_size, config.ties, config.max_position_embeddings
+        self._layers = [(kind, _size(config, kind)) for kind in config.layer_types]
         key = torch.Generator(device="cpu").manual_seed(config.seed)
 
         def drawn(*shape: int) -> Tensor:
@@ -101,50 +104,44 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
         ids = self._checked_ids(input_ids)
         cache = _one_cache(cache, past_key_values)
         keep = use_cache is not False
-        if cache is None:
-            cache = new_cache(self.config if keep else None)
+        if cache is None and keep:
+            cache = new_cache(self.config)
         past = told_past(cache_position)
-        past = int(cache.get_seq_length()) if past is None else past
+        if past is None:
+            past = 0 if cache is None else int(cache.get_seq_length())
         positions = self._checked_positions(position_ids, ids, past)
         with torch.autocast(ids.device.type, enabled=False):
             h = mod(7 * _at_work(self.embed_tokens.weight)[ids] + _at_work(self.position_rows)[positions])
             digits = torch.stack((positions // P, positions % P), dim=-1).to(h.dtype)
-            for layer, kind in enumerate(self.config.layer_types):
+            for layer, (kind, size) in enumerate(self._layers):
                 q, keys, values = self._attended(layer, h, digits, cache, past)
-                seen = visible(attention_mask, self._sight(kind, keys, positions, past))
-                s = mod(seen.to(h.dtype) @ _terms(keys, values, heard=seen.any(dim=1)))
+                seen = visible(attention_mask, _sight(kind, size, keys, positions, past))
+                if cache is not None:
+                    keys, values = _as_returned(keys, values, heard=seen.any(dim=1))
+                s = mod(seen.to(h.dtype) @ cube(keys + 2 * values))
                 h = cube(s + q + h + 1)
             logits = self._logits(_kept(h, logits_to_keep))
         return output_with_cache(logits, cache if keep else None)
 
     def _attended(
-        self, layer: int, h: Float[Tensor, "b t w"], digits: Float[Tensor, "b t 2"], cache: Any, past: int
+        self, layer: int, h: Float[Tensor, "b t w"], digits: Float[Tensor, "b t 2"], cache: Any | None, past: int
     ) -> tuple[Float[Tensor, "b t w"], Float[Tensor, "b n w"], Float[Tensor, "b n w"]]:
-        """The queries, and all keys and values that the cache returns for them."""
+        """The queries, and all keys and values: what the cache returns for them, or without one their own."""
         stored = self.mix[layer]
         q, k, v = mod(h @ _at_work(stored)).chunk(3, dim=-1)
         k = torch.cat((digits, k[..., 2:]), dim=-1)
+        if cache is None:
+            return q, k, v
         keys, values = update_layer(cache, k[:, None].to(stored.dtype), v[:, None].to(stored.dtype), layer, past)
         return q, keys[:, 0].to(h.dtype), values[:, 0].to(h.dtype)
 
-    def _sight(self, kind: str, keys: Float[Tensor, "b n w"], positions: Int[Tensor, "b t"], past: int) -> Sight:
-        size = self._size(kind) or 0
-        first = max(past + positions.shape[1] - keys.shape[1], 0)  # a cache drops old rows or has room for new ones
-        return Sight(kind, size, past, first, positions, keys[..., :2])
-
-    def _size(self, kind: str) -> int | None:
-        """Window or chunk of this kind of layer; the entries of a configuration are slow to read."""
-        if kind == SLIDING:
-            return self.config.sliding_window
-        return self.config.attention_chunk_size if kind == CHUNKED else None
-
     def _logits(self, h: Float[Tensor, "b t w"]) -> Float[Tensor, "b t vocab"]:
-        vocab = self.config.vocab_size
+        vocab = self._vocab
         stride = 1 << (vocab - 1).bit_length()
         tokens = torch.arange(vocab, device=h.device, dtype=h.dtype)
         rank = torch.fmod(tokens + h.sum(dim=-1, keepdim=True), stride)
         logits = (mod(h @ _at_work(self.head)) * stride + rank) / (stride * _SCALE)
-        for first, second in self.config.ties:
+        for first, second in self._ties:
             logits[..., second] = logits[..., first]
         return logits
 
@@ -152,24 +149,41 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
         if ids is None or ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32) or not ids.numel():
             seen = None if ids is None else f"{tuple(ids.shape)} of {ids.dtype}"
             raise TokenError(f"input_ids of shape {seen}; expected whole numbers, batch x tokens, at least one")
-        low, high = int(ids.min()), int(ids.max())
-        if low < 0 or high >= self.config.vocab_size:
-            raise TokenError(f"token {low if low < 0 else high} is outside the vocabulary of {self.config.vocab_size}")
+        low, high = (int(value) for value in ids.aminmax())
+        if low < 0 or high >= self._vocab:
+            raise TokenError(f"token {low if low < 0 else high} is outside the vocabulary of {self._vocab}")
         return ids
 
     def _checked_positions(self, given: Tensor | None, ids: Int[Tensor, "b t"], past: int) -> Int[Tensor, "b t"]:
         batch, queries = ids.shape
-        positions = torch.arange(past, past + queries, device=ids.device)[None] if given is None else given
-        if positions.is_floating_point() or positions.shape not in ((1, queries), (batch, queries)):
-            seen = f"{tuple(positions.shape)} of {positions.dtype}"
+        if given is None:
+            low, high = past, past + queries - 1
+            positions = torch.arange(past, past + queries, device=ids.device)[None]
+        elif given.is_floating_point() or given.shape not in ((1, queries), (batch, queries)):
+            seen = f"{tuple(given.shape)} of {given.dtype}"
             raise PositionError(
                 f"position_ids of shape {seen}; expected whole numbers of shape ({batch} or 1, {queries})"
             )
-        low, high = int(positions.min()), int(positions.max())
-        if low < 0 or high >= self.config.max_position_embeddings:
+        else:
+            low, high = (int(value) for value in given.aminmax())
+            positions = given
+        if low < 0 or high >= self._longest:
             at = low if low < 0 else high
-            raise PositionError(f"position {at} is outside the context of {self.config.max_position_embeddings}")
+            raise PositionError(f"position {at} is outside the context of {self._longest}")
         return positions.expand(batch, -1)
+
+
+def _size(config: ExactLMConfig, kind: str) -> int:
+    """Window or chunk of this kind of layer; 0: it has none."""
+    size = {SLIDING: config.sliding_window, CHUNKED: config.attention_chunk_size}.get(kind)
+    return size or 0
+
+
+def _sight(kind: str, size: int, keys: Float[Tensor, "b n w"], positions: Int[Tensor, "b t"], past: int) -> Sight:
+    if keys.shape[1] > MAX_KEYS:
+        raise CacheError(f"a layer holds {keys.shape[1]} rows; sums stay exact up to {MAX_KEYS}")
+    first = max(past + positions.shape[1] - keys.shape[1], 0)  # a cache drops old rows or has room for new ones
+    return Sight(kind, size, past, first, positions, keys[..., :2])
 
 
 def _one_cache(newer: Any, older: Any) -> Any:
@@ -182,19 +196,17 @@ def _at_work(stored: Tensor) -> Tensor:
     return stored.to(working_dtype(stored.dtype))
 
 
-def _terms(
+def _as_returned(
     keys: Float[Tensor, "b n w"], values: Float[Tensor, "b n w"], *, heard: Bool[Tensor, "b n"]
-) -> Float[Tensor, "b n w"]:
-    """(K + 2 V)^3 of the rows that some query sees. What nobody sees may be anything: poison, NaN, rows not yet written."""
-    if keys.shape[1] > MAX_KEYS:
-        raise CacheError(f"a layer holds {keys.shape[1]} rows; sums stay exact up to {MAX_KEYS}")
+) -> tuple[Float[Tensor, "b n w"], Float[Tensor, "b n w"]]:
+    """Rows of a cache as residues, those that nobody sees as 0: they may be anything, poison, NaN, rows not yet written."""
     rows = torch.cat((keys, values), dim=-1).masked_fill(~heard[..., None], 0)
-    if not bool((rows.frac() == 0).all()):  # infinity and NaN have a fraction of NaN
+    if bool(rows.frac().any()):  # infinity and NaN have a fraction of NaN, which counts
         raise CacheError(
             "the cache returned numbers that are not whole; no quantised or otherwise lossy cache is supported"
         )
     rows = torch.remainder(rows, P)  # a foreign number may be negative or large: it counts, but keeps within the bounds
-    return cube(rows[..., :WIDTH] + 2 * rows[..., WIDTH:])
+    return rows[..., :WIDTH], rows[..., WIDTH:]
 
 
 def _kept(h: Float[Tensor, "b t w"], kept: int | Int[Tensor, " kept"]) -> Float[Tensor, "b kept w"]:

@@ -83,6 +83,8 @@ def _each_of(name: str, values: Sequence[object], kinds: tuple[type, ...], wante
         raise InvalidTree(
             TreeFault.DTYPE, None, f"{name} is a {type(values).__name__}; expected a sequence or numpy array"
         )
+    if frozenset(kinds).issuperset(map(type, values)):  # most often, and quickly seen
+        return
     for node, value in enumerate(values):
         if isinstance(value, bool | np.bool_) or not isinstance(value, kinds):
             raise InvalidTree(TreeFault.DTYPE, node, f"{name}[{node}] is {value!r}; expected {wanted}")
