@@ -160,8 +160,9 @@ def agree(what: str, first: Sequence[Mapping[str, Any]], second: Sequence[Mappin
     """
     again = f"{what} answered differently the second time, on the same input"
     if len(first) != len(second):
-        raise DecoderError(f"{again}: {len(first)} rounds, then {len(second)}")
+        raise DecoderError(f"{again}: {counted(len(first), 'round')}, then {len(second)}")
     for index, (one, other) in enumerate(zip(first, second, strict=True)):
         different = [name for name in one if one[name] != other[name]]
         if different:
-            raise DecoderError(f"{again}: {different[0]} of round {index}")
+            where = f" of round {index}" if len(first) > 1 else ""
+            raise DecoderError(f"{again}: {different[0]}{where}")
