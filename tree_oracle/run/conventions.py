@@ -18,6 +18,7 @@ from tree_oracle.record import TreeData, TreeOracleError
 from tree_oracle.run.described_conventions import described_hint
 from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions, nearest_rows
 from tree_oracle.run.subject import Subject
+from tree_oracle.run.text_conventions import text_hint
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.formats import FORMATS
 
@@ -140,4 +141,5 @@ _HINTS: dict[Seam, Callable[[Subject], str]] = {
     Seam.LAY_OUT: _lay_out_hint,
     Seam.TREE_LOGITS: _rows_hint,
     Seam.ACCEPT: _accept_hint,
+    Seam.GENERATE: text_hint,
 }
