@@ -81,7 +81,8 @@ class ByHand:
     def keep(self, cache: DynamicCache, past: int, nodes: list[int]) -> None:
         """Of the rows after ``past`` those of the nodes."""
         index = torch.tensor([*range(past), *(past + node for node in nodes)])
-        for layer in cache.layers:
+        layers: list[Any] = list(cache.layers)
+        for layer in layers:
             layer.keys, layer.values = layer.keys[..., index, :], layer.values[..., index, :]
 
 

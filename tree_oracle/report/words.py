@@ -114,5 +114,6 @@ def cases_words(report: Report) -> str:
 
 
 def capital(sentence: str) -> str:
-    """The sentence with a capital letter in front."""
-    return sentence[:1].upper() + sentence[1:]
+    """The sentence with a capital letter in front, unless it begins with the name of a method."""
+    first = sentence.partition(" ")[0]
+    return sentence if "_" in first else sentence[:1].upper() + sentence[1:]

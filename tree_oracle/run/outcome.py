@@ -1,6 +1,7 @@
 """What came of one case: drive once or twice, judge, and turn every way to misbehave into a status.
 
 decoder raised, exited, changed its input, answered NaN or twice differently   failed
+the same before the first round, for what rounds show beside answers           not observable
 the same in a later round, where the rounds before it do not fail the check    undecided, but for laws of whole texts
 answer of the wrong shape, dtype or convention                                 error
 decoder refused the input                                                      not applicable
@@ -114,7 +115,13 @@ def _broken_down(check: Check, view: View, error: DecoderError) -> Outcome:
             return outcome
         if not check.reads_texts or _is_over(view.case, rounds):
             return Outcome(Status.UNDECIDED, reason=f"the decoder broke down in round {len(rounds)}: {error}")
+    elif check.family in _OF_WHAT_IS_SHOWN:
+        return Outcome(Status.NOT_OBSERVABLE, reason=f"the decoder broke down before it showed a round: {error}")
     return _blamed(Status.FAILED, str(error), "an answer on valid input")
+
+
+# They compare and count what rounds show beside their answers: that there is no answer is no law of theirs.
+_OF_WHAT_IS_SHOWN = ("RANK", "METRIC", "WORK")
 
 
 def _is_over(case: Case, rounds: tuple[Round, ...]) -> bool:
