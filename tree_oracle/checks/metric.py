@@ -23,7 +23,7 @@ from tree_oracle.record import Finding, Status, counted
     rung=3,
     needs=("tokens", "parents", "accepted"),
     sources=(Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS), Source(Seam.TAP, PROMPTS)),
-    source="systems.md section 1, the metric of TreeSpark",
+    source="the metric of TreeSpark (docs/conventions.md)",
 )
 def an_ordinary_round_emits_one_more(view: View) -> Iterator[Finding]:
     """A round that no limit cuts emits its accepted tokens and one more.

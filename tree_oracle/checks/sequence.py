@@ -39,7 +39,7 @@ from tree_oracle.record import Finding, counted, limit_words
         ),
         Source(Seam.TAP, PROMPTS),
     ),
-    source="lossless greedy decoding; systems.md section 1",
+    source="lossless greedy decoding (docs/what-lossless-means.md)",
 )
 def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     """Everything emitted over all rounds is plain greedy decoding's text, and whole generations end where it ends.
@@ -78,7 +78,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     rung=3,
     needs=("prefix",),
     sources=(Source(Seam.SESSION, DRAFTED), Source(Seam.GENERATE, DRAFTERS_ASKED)),
-    source="lossless greedy decoding, for any draft; adapters.md, adversarial drafters",
+    source="lossless greedy decoding, for any draft (docs/what-lossless-means.md)",
 )
 def whatever_is_drafted(view: View) -> Iterator[Finding]:
     """Whatever is drafted, everything emitted is plain greedy decoding's text.
