@@ -6,6 +6,7 @@ What a decoder or a file says may hold commands for the terminal, so it is made 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from io import StringIO
 from typing import TextIO, cast
@@ -32,6 +33,7 @@ from tree_oracle.report.words import (
     witness_words,
 )
 
+UNSEEN = (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
 WIDTH_WHEN_PIPED = 120
 
 STYLES = {
@@ -62,8 +64,23 @@ def print_result(console: Console, result: CheckResult) -> None:
     console.print(line, soft_wrap=True)
 
 
+def print_unseen(console: Console, results: Iterable[CheckResult]) -> None:
+    """The checks that had nothing to judge: one line for each reason, however many they are."""
+    groups: dict[tuple[Status, str], list[CheckResult]] = {}
+    for result in results:
+        if result.status in UNSEEN:
+            groups.setdefault((result.status, result.reason), []).append(result)
+    for (status, reason), group in groups.items():
+        if len(group) == 1:
+            print_result(console, group[0])
+            continue
+        head = (f"{counted(len(group), 'check'):<13}", "bold"), (f"{status.value:<15}", STYLES[status])
+        names = ", ".join(result.check for result in group)
+        console.print(Text.assemble(*head, visible(f"{reason}: {names}")), soft_wrap=True)
+
+
 def _tail(result: CheckResult) -> str:
-    if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
+    if result.status in UNSEEN:
         return result.reason
     if result.known is not None:
         return f"{_cases(result)}, a known failure: {result.known.reason} ({result.known.tracker})"
