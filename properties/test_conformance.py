@@ -136,7 +136,7 @@ def test_a_bad_list_is_a_usage_error_whatever_is_selected(
     assert "INTERNALERROR" not in said
 
 
-@pytest.mark.parametrize("option", ["--tree-target=nope", "--tree-known=nope.toml"])
+@pytest.mark.parametrize("option", ["--tree-target=nope", "--tree-known=nope.toml", "--tree-device=nope"])
 def test_an_option_that_names_nothing_stops_at_the_start(option: str, pytester: pytest.Pytester) -> None:
     """Nothing is collected, and the option is gone with the session."""
     from tree_oracle.conformance import DEFAULTS

@@ -152,9 +152,8 @@ def test_a_second_fault_elsewhere_does_not_hide_the_first() -> None:
 def test_a_decoder_that_breaks_before_it_shows_a_draft_has_hints_and_no_certain_cause() -> None:
     """A window that lost a row breaks the next pass: its fault is among those that break on the same prompts, none is certain."""
     fault = FAULTS["window-evicts-one-row-early"]
-    findings = result_of(fault.decoder, "METRIC-01", fault.target).findings
+    findings = result_of(fault.decoder, "SEQUENCE-01", fault.target).findings
     found = [f for f in findings if f.sentence.startswith("generate")]
-    # DEL, fault.target).findings if f.sentence.startswith("generate")]
     assert found
     for finding in found:
         assert fault.name in causes(finding)

@@ -198,7 +198,7 @@ CHANGES: dict[str, tuple[str, Callable[..., Any], str]] = {
     "rows": ("accept", lambda tree, rows: rows.fill(0), "the array it was handed holds other values now"),
     "rows through torch": ("accept", lambda tree, rows: shared(rows).neg_(), "the array it was handed holds other values"),
     "prompt": ("open", lambda prompts, limits: prompts[0].append(1), "a list of"),
-    "prompts": ("open", lambda prompts, limits: prompts.clear(), "a list of 1 entries was changed"),
+    "prompts": ("open", lambda prompts, limits: prompts.clear(), "a list of 1 entry was changed"),
     "limits": (
         "generate", lambda prompts, limits: msgspec.structs.force_setattr(limits, "max_new_tokens", 0), "'max_new_tokens'"
     ),
@@ -271,7 +271,7 @@ def test_a_decoder_that_answers_differently_has_failed() -> None:
         ("tree_logits", stale, "HISTORY-01"),
     ):
         assert all_of(judged(only(method, hostile), check), FAILED)
-    message = "lay_out answered differently the second time, on the same input: positions of round 0"
+    message = "lay_out answered differently the second time, on the same input: positions"
     assert message in sentences(judged(only("lay_out", counting), "POSITION-01"))
 
 

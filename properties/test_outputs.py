@@ -32,10 +32,10 @@ def run(*words: str) -> Any:
 
 def test_a_saved_report_is_written_in_every_form() -> None:
     """One command writes page, summary and JUnit file, prints what it prints without them, and exits with the report's code."""
-    done = run("--html", "new/a.html", "--markdown", "a.md", "--junit", "a.xml")
+    done = run("--html", "a.html", "--markdown", "a.md", "--junit", "a.xml")
     assert done.exit_code == FAILING.exit_code == 1
     assert done.stdout == run().stdout
-    assert Path("new/a.html").read_text(encoding="utf-8") == html_page(FAILING)
+    assert Path("a.html").read_text(encoding="utf-8") == html_page(FAILING)
     assert Path("a.md").read_text(encoding="utf-8") == markdown_summary(FAILING)
     assert Path("a.xml").read_bytes() == junit_xml(FAILING)
 
@@ -69,15 +69,17 @@ def test_a_check_refuses_before_it_runs(kind: str) -> None:
     (["--html", "."], 2, "cannot write .: "),
     (["--html", "x", "--markdown", "./x"], 2, "two outputs have the same file; expected a file of its own for each"),
     (["--html", "r.json"], 2, "r.json is there and is no HTML report"),
-    (["--html", "r.json/x"], 3, "cannot write r.json/x"),
+    (["--html", "r.json/x"], 2, "cannot write r.json/x: r.json is no folder"),
+    (["--html", "nowhere/at/all/x"], 2, "cannot write nowhere/at/all/x: nowhere/at/all is no folder; make it first"),
     (["--html", "\x00"], 3, "cannot write \x00: embedded null"),
 ])  # fmt: skip
 def test_what_cannot_be_written_is_named(words: list[str], code: int, message: str) -> None:
-    """A folder, a file under a file, one file for two outputs: each is one line, and no traceback."""
+    """A folder, a file under a file or under nothing, one file for two outputs: each is one line, and no traceback."""
     done = run(*words)
     assert done.exit_code == code
     assert message in done.stderr
     assert isinstance(done.exception, SystemExit)
+    assert not Path("nowhere").exists()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the folder is only where the command runs

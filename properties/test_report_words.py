@@ -18,7 +18,15 @@ from tree_oracle.cli import main
 from tree_oracle.decoder import Seam
 from tree_oracle.faults import PLANTED
 from tree_oracle.record import Ended, Finding, Level, Report, Status, Witness, counted
-from tree_oracle.report import html_page, make_console, markdown_summary, print_checks, print_examined, print_report
+from tree_oracle.report import (
+    html_page,
+    make_console,
+    markdown_summary,
+    print_checks,
+    print_examined,
+    print_report,
+    print_unseen,
+)
 from tree_oracle.report.advice import advice
 from tree_oracle.report.certificate import make_certificate
 from tree_oracle.report.ladder import verdict
@@ -86,6 +94,21 @@ def test_a_certificate_counts_one_way(drawn: list[tuple[Status, Level]]) -> None
     if must:
         assert f"failed {len(failed)} of {len(results)} checks" in made.sentence
         assert (f", {len(must)} of them must checks;" in made.sentence) == (len(must) < len(failed))
+
+
+@given(reports(storable))
+def test_what_was_not_seen_is_one_line_for_each_reason(found: Report) -> None:
+    """Every check that had nothing to judge is named once, in as many lines as there are reasons."""
+    out = StringIO()
+    reasons = ("needs the method open", "rounds do not show end")
+    results = [result(r.check, r.status, reason=reasons[len(r.reason) % 2]) for r in found.results]
+    print_unseen(make_console(out, width=400), results)
+    unseen = [one for one in results if one.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)]
+    said = out.getvalue()
+    assert len([line for line in said.split("\n") if line]) == len({(one.status, one.reason) for one in unseen})
+    assert [
+        one.check for one in unseen if said.count(one.check) != 1 + sum(one.check in r.reason for r in unseen)
+    ] == []
 
 
 @given(reports(storable))

@@ -378,3 +378,14 @@ def test_a_text_that_has_ended_owes_no_kept_nodes(tmp_path: Path, told: bool) ->
     assert statuses(judged(record(tmp_path / "t.jsonl", last)))["COMMIT-02"] is PASSED
     first = [[msgspec.structs.replace(text[0], kept=(0, 0)), *text[1:]] for text in rounds_of()]
     assert statuses(judged(record(tmp_path / "u.jsonl", first)))["COMMIT-02"] is FAILED
+
+
+def test_a_recorded_text_need_not_say_why_it_ends(tmp_path: Path) -> None:
+    """Where no round shows its end, the last one may be cut by the limits, and a round before it may not."""
+    texts = [text for text in rounds_of() if len(text[-1].emitted) <= len(text[-1].accepted or ())]
+    assert texts  # the cap lies inside an accepted path
+    path = record(tmp_path / "run.jsonl", texts, without=("end",))
+    assert statuses(judge_trace(path, choose(ids=["METRIC-01"]), truth=ground("exact").truth))["METRIC-01"] is PASSED
+    cut = [(msgspec.structs.replace(text[0], emitted=text[0].emitted[:-1]), *text[1:]) for text in rounds_of()]
+    other = record(tmp_path / "other.jsonl", cut, without=("end",))
+    assert statuses(judge_trace(other, choose(ids=["METRIC-01"]), truth=ground("exact").truth))["METRIC-01"] is FAILED

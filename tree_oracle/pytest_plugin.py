@@ -46,10 +46,10 @@ def pytest_configure(config: pytest.Config) -> None:
     DEFAULTS.target = target
     DEFAULTS.device = device or DEFAULTS.device
     DEFAULTS.known = Path(known) if known is not None else None
-    _refuse_untrue(target, DEFAULTS.known)
+    _refuse_untrue(target, device, DEFAULTS.known)
 
 
-def _refuse_untrue(target: str | None, known: Path | None) -> None:
+def _refuse_untrue(target: str | None, device: str | None, known: Path | None) -> None:
     from tree_oracle.record import TreeOracleError
     from tree_oracle.run import refuse_untrue
     from tree_oracle.target.spec import parse_spec
@@ -59,6 +59,10 @@ def _refuse_untrue(target: str | None, known: Path | None) -> None:
             parse_spec(target)
         if known is not None:
             refuse_untrue(known)
+        if device is not None:
+            from tree_oracle.target import refuse_device  # resolved here, since it loads torch
+
+            refuse_device(device)
     except TreeOracleError as error:
         raise pytest.UsageError(str(error)) from error
 

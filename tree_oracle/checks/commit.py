@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.displaced import followed, need_displaced
 from tree_oracle.checks.history import first_wrong_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
@@ -59,6 +60,7 @@ def cache_equals_a_cold_run(view: View) -> Iterator[Finding]:
         for found in _wrong_cache(view, round_.cache, cold, held, index):
             yield found
             return
+    need_displaced(view, [round_ for round_ in view.rounds if is_built_on(round_)])
 
 
 def _wrong_cache(
@@ -130,6 +132,7 @@ def kept_nodes_are_the_accepted_path(view: View) -> Iterator[Finding]:
                 round=index,
             )
             return
+    need_displaced(view, [round_ for round_ in view.rounds if is_built_on(round_)])
 
 
 @check(
@@ -142,9 +145,14 @@ def kept_nodes_are_the_accepted_path(view: View) -> Iterator[Finding]:
 def the_next_round_sees_the_right_past(view: View) -> Iterator[Finding]:
     """From the second round on, every row still equals an ordinary run over the node's own history.
 
-    The first round starts from a cache that was filled in the ordinary way; every later one from what a commit left.
+    The first round starts from a cache that was filled in the ordinary way; every later one from what a commit left. A decoder
+    that drafts by itself has to accept a node outside the next slot before a further round: else no row had to be moved.
     """
     if len(view.rounds) < 2:
         raise NothingToJudge(Status.NOT_APPLICABLE, "only one round was run")
+    wrong = False
     for found in first_wrong_row(view, start=1):
+        wrong = True
         yield msgspec.structs.replace(found, sentence=f"after a commit, {found.sentence}")
+    if not wrong:
+        need_displaced(view, list(followed(view.rounds)), after=" with a round after it")

@@ -23,8 +23,8 @@ from tree_oracle.tree import CandidateTree
 
 _NEEDS = ("prefix", "tokens", "parents")
 _SOURCES = (Source(Seam.BUILD, DRAFTS),)
-_DEFINITION = "the definition of a candidate tree; DESIGN.md section 2"
-_POLICY = "the declared policy; for TreeSpark systems.md sections 1 and 8"
+_DEFINITION = "the definition of a candidate tree (docs/plug-in-your-decoder.md)"
+_POLICY = "the declared policy (docs/conventions.md)"
 
 Path = tuple[int, ...]
 

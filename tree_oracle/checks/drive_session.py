@@ -77,26 +77,41 @@ def session_rounds(decoder: Any, case: Case, vocab_size: int, model: Any = None)
         AdapterError, DecoderError, Unsupported: as ``drive``; a session that lacks ``admit`` or ``drop`` refuses what needs it.
         UsageError: the case is no session.
     """
-    requests = case.batch or (RequestData(prompt=case.prefix, trees=case.trees),)
-    refuse_requests(requests)
-    prompts = [request.prompt for request in requests if request.joins == 0]
-    limits = case.limits or Limits(max_new_tokens=1 << 30)
-
-    def driven(limits_end: bool) -> _Driven:
-        session = ask_with_limits(decoder, "open", prompts, msgspec.structs.replace(limits), case)
-        if not protect("open", lambda: callable(getattr(session, "step", None))):
-            raise AdapterError(
-                f"open answered {type(session).__name__}; expected a session, an object with a method step"
-            )
-        return _Driven(session, requests, vocab_size, model, limits, limits_end=limits_end)
-
-    first = driven(limits_end=False)
+    first = _opened(decoder, case, vocab_size, model, limits_end=False)
     try:
         return first.rounds()
     except (AdapterError, DecoderError):
         if not first.someone_is_due:
             raise
-    return driven(limits_end=True).rounds()
+    return _opened(decoder, case, vocab_size, model, limits_end=True).rounds()
+
+
+def refusal_after_an_end(decoder: Any, case: Case, vocab_size: int) -> str | None:
+    """What a session says where it is asked to go on behind the end of a text of which its rounds say nothing; empty if it goes
+    on, None if a round says that it has ended, or no text does.
+
+    Raises:
+        AdapterError, DecoderError, Unsupported: as for ``session_rounds``, before any text has come to its end.
+    """
+    session = _opened(decoder, case, vocab_size, None, limits_end=False)
+    try:
+        session.rounds()
+    except (AdapterError, DecoderError) as error:
+        if not session.someone_is_due:
+            raise
+        return str(error)
+    return "" if session.someone_is_due else None
+
+
+def _opened(decoder: Any, case: Case, vocab_size: int, model: Any, *, limits_end: bool) -> _Driven:
+    requests = case.batch or (RequestData(prompt=case.prefix, trees=case.trees),)
+    refuse_requests(requests)
+    prompts = [request.prompt for request in requests if request.joins == 0]
+    limits = case.limits or Limits(max_new_tokens=1 << 30)
+    session = ask_with_limits(decoder, "open", prompts, msgspec.structs.replace(limits), case)
+    if not protect("open", lambda: callable(getattr(session, "step", None))):
+        raise AdapterError(f"open answered {type(session).__name__}; expected a session, an object with a method step")
+    return _Driven(session, requests, vocab_size, model, limits, limits_end=limits_end)
 
 
 def step_count(requests: Sequence[RequestData]) -> int:
@@ -137,10 +152,24 @@ class _Driven:
                 self._change(step)
                 if self._running:
                     self._rounds += self._step()
-        except DecoderError as error:
-            error.rounds = tuple(self._rounds)
+        except (AdapterError, DecoderError) as error:
+            error.args = (f"{error}{self._unsaid}",)
+            if isinstance(error, DecoderError):
+                error.rounds = tuple(self._rounds)
             raise
         return tuple(self._rounds)
+
+    @property
+    def _unsaid(self) -> str:
+        """What may be missing where a session breaks down after a text has come to its end in silence."""
+        due = [one.number for one in self._known.values() if one.due(self._limits) and not one.says_end]
+        if not due:
+            return ""
+        whose = f"request {due[0]}" if len(self._requests) > 1 else "the text"
+        return (
+            f"; {whose} had come to its end by the limits and no round said so: show end in that round, "
+            "and take no tree for it from the next step on"
+        )
 
     def _change(self, step: int) -> None:
         """Who is in the session before this step."""

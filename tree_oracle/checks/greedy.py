@@ -19,7 +19,7 @@ from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, Status
 
-_PROPOSITION = "TreeSpark, Proposition 2; systems.md section 1"
+_PROPOSITION = "TreeSpark, Proposition 2"
 _SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
 
 

@@ -7,6 +7,7 @@ A hang cannot be stopped from inside the process.
 from __future__ import annotations
 
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,11 @@ Result = TypeVar("Result")
 
 _OURS = PurePath(__file__).parent
 _UNCHANGING = frozenset((int, float, bool, str, type(None)))
+_INSTALLED = (
+    _OURS.parent,
+    *(PurePath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+)
+_WIDTH = 80  # of a source line
 
 
 def call(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -129,15 +135,32 @@ def _difference(before: Any, after: Any) -> str:
         inner = next((pair for pair in zip(before[1], after[1], strict=False) if pair[0] != pair[1]), None)
         if inner and inner[0][0] != "value":
             return _difference(*inner)
-        return f"a list of {len(before[1])} entries was changed"
+        return f"a list of {counted(len(before[1]), 'entry')} was changed"
     return f"{before[1]!r} became {after[1]!r}"
 
 
 def _summary(error: BaseException) -> str:
     """Type, message and the innermost line of the decoder, without a traceback of ours."""
-    frames = _theirs(error)
-    where = f" ({PurePath(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {_text(error)}{where}"
+    return f"{type(error).__name__}: {_text(error)}{_where(_theirs(error))}"
+
+
+def _where(frames: list[traceback.FrameSummary]) -> str:
+    """The innermost line of the user's own code, as it is written, and the line that raised if that is another's."""
+    if not frames:
+        return ""
+    raising = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}"
+    own = next((frame for frame in reversed(frames) if not _is_installed(frame.filename)), None)
+    if own is None:
+        return f" ({raising})"
+    line = " ".join((own.line or "").split())[:_WIDTH].encode(errors="backslashreplace").decode()
+    said = f"{PurePath(own.filename).name}:{own.lineno}{line and f': {line}'}"
+    return f" ({said})" if own is frames[-1] else f" ({said}; raised in {raising})"
+
+
+def _is_installed(file: str) -> bool:
+    """Whether a file is the interpreter's, an installed package's or ours, and not what is under test."""
+    path = PurePath(file)
+    return any(path.is_relative_to(folder) for folder in _INSTALLED) or file.startswith("<frozen ")
 
 
 def _theirs(error: BaseException) -> list[traceback.FrameSummary]:
@@ -163,8 +186,9 @@ def agree(what: str, first: Sequence[Mapping[str, Any]], second: Sequence[Mappin
     """
     again = f"{what} answered differently the second time, on the same input"
     if len(first) != len(second):
-        raise DecoderError(f"{again}: {len(first)} rounds, then {len(second)}")
+        raise DecoderError(f"{again}: {counted(len(first), 'round')}, then {len(second)}")
     for index, (one, other) in enumerate(zip(first, second, strict=True)):
         different = [name for name in one if one[name] != other[name]]
         if different:
-            raise DecoderError(f"{again}: {different[0]} of round {index}")
+            where = f" of round {index}" if len(first) > 1 else ""
+            raise DecoderError(f"{again}: {different[0]}{where}")

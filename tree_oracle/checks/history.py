@@ -12,6 +12,7 @@ import numpy as np
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rounded import rounded_to
+from tree_oracle.checks.row_forms import form_of
 from tree_oracle.checks.rows import distance, has_power, need_power, same_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PAIRS, PROMPTS, ROUNDS, TREES
@@ -63,6 +64,8 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
     ]
     form = rounded_to(seen[node], truth[node])
     named = f"; it is the row of node {others[0]}" if others else f"; it is that law rounded to {form}" if form else ""
+    kind = form_of(seen[node]) if not form_of(truth[node]) else ""
+    named += f"; it looks like {kind}, and logits are wanted" if kind else ""
     tokens = history(round_, node)
     return fail(
         f"the row of node {node} is not the law after its own history{named}",

@@ -26,7 +26,7 @@ from tree_oracle.verify.rules import Context
 
 _NEEDS = ("tokens", "parents", "accepted", "bonus")
 _SOURCES = (Source(Seam.ACCEPT_SAMPLED, WAYS),)
-_RULES = "systems.md section 3; fault class LAW"
+_RULES = "the published rule of the declared mode (docs/what-lossless-means.md); fault class LAW"
 
 
 @check("LAW-01", rung=4, needs=_NEEDS, sources=_SOURCES, source=_RULES)
@@ -129,7 +129,7 @@ def _excess(texts: dict[Context, Number], data: LawData, tokens: int) -> dict[Co
     rung=4,
     needs=("emitted",),
     sources=(*_SOURCES, Source(Seam.SAMPLED_SESSION, REPEATS)),
-    source="the declared-mode contract; systems.md section 3",
+    source="the declared-mode contract (docs/what-lossless-means.md)",
 )
 def declares_what_is_proven(view: View) -> Iterator[Finding]:
     """The declared rule is proven to be exact for the declared proposal, processing and number of siblings.

@@ -22,7 +22,7 @@ from tree_oracle.record import Finding, LawData, Round, Status
 from tree_oracle.verify.law import UNPROCESSED, Declaration, Evidence, Farthest, Standing, processed
 from tree_oracle.verify.rules import Context, Laws
 
-_KEPT = "Sequoia's noise; systems.md section 3; fault class LAW"
+_KEPT = "Sequoia's noise; fault class LAW"
 
 
 def target_of(data: LawData, mode: Declaration | None) -> Laws:
@@ -104,7 +104,7 @@ class _Nudge:
     rung=4,
     needs=("emitted", "tokens", "parents"),
     sources=(Source(Seam.SAMPLED_SESSION, NUDGED),),
-    source="systems.md section 3, post-draw pruning; DSpark, appendix A",
+    source="post-draw pruning; DSpark, appendix A",
 )
 def nodes_exist_whatever_they_hold(view: View) -> Iterator[Finding]:
     """Whether a node is in the tree does not depend on the token that was drawn for it, unless a sibling holds it already.

@@ -27,7 +27,7 @@ from tree_oracle.record import Finding
         Source(Seam.SESSION, ROUNDS),
         Source(Seam.TAP, PROMPTS),
     ),
-    source="the definition of tree attention; DESIGN.md section 2",
+    source="the definition of tree attention: a node stands where its path puts it (docs/plug-in-your-decoder.md)",
 )
 def counts_depth(view: View) -> Iterator[Finding]:
     """Every node sits at position L - 1 + depth, whatever its storage slot.

@@ -20,7 +20,7 @@ from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Status
 
 _SOURCES = (Source(Seam.SESSION, NEAR), Source(Seam.GENERATE, PROMPTS))
-_SOURCE = "tensor-parallel decoders that broadcast what rank 0 decides; DESIGN.md section 6"
+_SOURCE = "tensor-parallel decoders that broadcast what rank 0 decides"
 
 
 @dataclass(frozen=True, slots=True)

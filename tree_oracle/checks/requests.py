@@ -13,7 +13,7 @@ import msgspec
 
 from tree_oracle.checks.check import Judge
 from tree_oracle.checks.say import NothingToJudge
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, tells_rounds
 from tree_oracle.record import Case, Finding, Status
 
 Explained = Callable[[View, int, Finding], str]  # the whole view, number of the round there, finding
@@ -60,6 +60,7 @@ def _requests(view: View) -> Iterator[_Own]:
 def _told(view: View, own: _Own, found: Finding, explained: Explained) -> Finding:
     place = own.places[found.round or 0]
     why = explained(view, place, found) if found.status is Status.FAILED else ""
-    whose = f"request {own.number} of {len(view.case.batch)}, in its round {found.round or 0}"
+    where = f", in its round {found.round or 0}" if tells_rounds(own.view.rounds) else ""
+    whose = f"request {own.number} of {len(view.case.batch)}{where}"
     sentence = f"{whose}: {found.sentence}{why and f'; {why}'}"
     return msgspec.structs.replace(found, sentence=sentence, round=place)

@@ -18,13 +18,13 @@ from tree_oracle.checks.path_rows import choosing_rows
 from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
 from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import near_tie, need_power, regret
-from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.say import fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS
-from tree_oracle.checks.view import View, round_of, text_of
-from tree_oracle.checks.witness import NO_WITNESS, witness_of
+from tree_oracle.checks.view import View, round_of, tells_rounds, text_of
+from tree_oracle.checks.witness import NoWitness, witness_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status, counted, limit_words
+from tree_oracle.record import Finding, counted, limit_words
 
 
 @check(
@@ -39,7 +39,7 @@ from tree_oracle.record import Finding, Status, counted, limit_words
         ),
         Source(Seam.TAP, PROMPTS),
     ),
-    source="lossless greedy decoding; systems.md section 1",
+    source="lossless greedy decoding (docs/what-lossless-means.md)",
 )
 def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     """Everything emitted over all rounds is plain greedy decoding's text, and whole generations end where it ends.
@@ -67,10 +67,10 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
             yield near_tie(found, round_of(view, place), 0)
     if not wrong:
         yield from _wrong_end(view, emitted, due)
-        if not _speculated(view):
-            raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
         if near:
             need_power(view.truth)
+        if not _speculated(view):
+            raise NoWitness
 
 
 @check(
@@ -78,7 +78,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
     rung=3,
     needs=("prefix",),
     sources=(Source(Seam.SESSION, DRAFTED), Source(Seam.GENERATE, DRAFTERS_ASKED)),
-    source="lossless greedy decoding, for any draft; adapters.md, adversarial drafters",
+    source="lossless greedy decoding, for any draft (docs/what-lossless-means.md)",
 )
 def whatever_is_drafted(view: View) -> Iterator[Finding]:
     """Whatever is drafted, everything emitted is plain greedy decoding's text.
@@ -101,8 +101,9 @@ def _speculated(view: View) -> bool:
 def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:
     index = round_of(view, place)
     before = text_of(view.rounds)[:place]
+    where = f", emitted in round {index}," if tells_rounds(view.rounds) else ""
     return fail(
-        f"token {place} of the text, emitted in round {index}, is {token}; plain greedy decoding emits {best} there",
+        f"token {place} of the text{where} is {token}; plain greedy decoding emits {best} there",
         expected=f"token {best} after emitted tokens {listing(before[-8:])}",
         seen=f"token {token}, {gap:.3g} logits below it",
         round=index,

@@ -56,6 +56,14 @@ def round_of(view: View, place: int) -> int:
     return max(len(view.rounds) - 1, 0)
 
 
+def tells_rounds(rounds: Iterable[Round]) -> bool:
+    """Whether there are rounds to be numbered: a text that was handed over as one lump of tokens has none."""
+    shown = list(rounds)
+    if any(round_.tokens is not None or round_.accepted is not None for round_ in shown):
+        return True
+    return len({round_.request for round_ in shown}) < len(shown)
+
+
 def is_built_on(round_: Round) -> bool:
     """Whether another round may start from what this one leaves: a request that has ended owes nothing of its cache."""
     return round_.end is None

@@ -26,7 +26,9 @@ _SOURCES = (
     Source(Seam.SESSION, ROUNDS),
     Source(Seam.TAP, PROMPTS),
 )
-_LESSON = "the definition of tree attention; DESIGN.md section 2"
+_LESSON = (
+    "the definition of tree attention: a node sees the prefix, its ancestors and itself (docs/plug-in-your-decoder.md)"
+)
 
 
 def _mask(round_: Round) -> tuple[Bool[np.ndarray, "n prefix"], Bool[np.ndarray, "n n"]]:

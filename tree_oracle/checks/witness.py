@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tree_oracle.checks.displaced import accepted_in, branches, displaces, followed
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
 from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
-from tree_oracle.record import Ended, Round, Status, Witness, count_endings
+from tree_oracle.record import Ended, HandedOn, Round, Status, Witness, count_endings
 
 NO_WITNESS = "no witness that speculation ran: no round shows a draft"
+
+
+class NoWitness(NothingToJudge):
+    """Nothing is wrong, and nothing in these rounds shows that a draft was verified."""
+
+    def __init__(self) -> None:
+        super().__init__(Status.NOT_OBSERVABLE, NO_WITNESS)
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
@@ -23,7 +31,7 @@ def witness_of(rounds: Sequence[Round]) -> Witness:
     verify = [round_ for round_ in rounds if _shows_a_round(round_, alone=count[round_.request] == 1)]
     rates = position_rates([[round_ for round_ in verify if _can_be_counted(round_)]])
     requests = [[r for r in rounds if r.request == number] for number in sorted({r.request for r in rounds})]
-    covered = _coverage(requests)
+    covered, built_on = _coverage(requests), [round_ for round_ in followed(rounds) if accepted_in(round_)]
     return Witness(
         rounds=len(verify),
         drafted=sum(len(r.tokens) - 1 if r.tokens is not None else max(len(r.emitted) - 1, 0) for r in verify),
@@ -35,6 +43,7 @@ def witness_of(rounds: Sequence[Round]) -> Witness:
         pooled=tuple(depth.pool for depth in covered),
         packed=tuple(depth.packed for depth in covered),
         ended=count_endings(_endings(verify)),
+        handed_on=HandedOn(sum(map(branches, verify)), len(built_on), sum(map(displaces, built_on))),
     )
 
 
@@ -58,10 +67,10 @@ def refuse_plain(view: View) -> None:
     """Return if a draft was verified in these rounds; one that is handed over counts.
 
     Raises:
-        NothingToJudge: a decoder that drafts by itself shows no node below a root.
+        NoWitness: a decoder that drafts by itself shows no node below a root.
     """
     if not view.case.trees and not any(len(round_.tokens or ()) > 1 for round_ in view.rounds):
-        raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
+        raise NoWitness
 
 
 def _can_be_counted(round_: Round) -> bool:

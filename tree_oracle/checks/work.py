@@ -19,7 +19,7 @@ from tree_oracle.construct import TreeSpark
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Call, Finding, Level, Round, Status, TreeData
 
-_SOURCE = "systems.md section 1, the policy and the serving of TreeSpark"
+_SOURCE = "the policy and the serving of TreeSpark"
 _SHOWN = (Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS))
 _COUNTED = (Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
 

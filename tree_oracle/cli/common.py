@@ -109,11 +109,11 @@ def target_of(target: str | None, fault: str | None) -> str | None:
 
 
 def listener() -> Callable[[Any], None]:
-    """Prints a line per result."""
-    from tree_oracle.report import make_console, print_result
+    """Prints a line per result; what had nothing to judge is left to ``show``, which folds lines of one reason."""
+    from tree_oracle.report import UNSEEN, make_console, print_result
 
     console = make_console()
-    return lambda result: print_result(console, result)
+    return lambda result: None if result.status in UNSEEN else print_result(console, result)
 
 
 def quiet(result: Any) -> None:
@@ -123,12 +123,14 @@ def quiet(result: Any) -> None:
 def show(report: Report, as_json: bool, again: str) -> None:
     """Print everything after the lines of the single checks, or the JSON."""
     from tree_oracle.record import to_json
-    from tree_oracle.report import make_console, print_report
+    from tree_oracle.report import make_console, print_report, print_unseen
 
     if as_json:
         click.echo(to_json(report).decode(), nl=False)
-    else:
-        print_report(make_console(), report, replay=again)
+        return
+    console = make_console()
+    print_unseen(console, report.results)
+    print_report(console, report, replay=again)
 
 
 def caps_abroad(

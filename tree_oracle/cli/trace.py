@@ -41,9 +41,11 @@ def trace() -> None:
 def check(file: Path, target: str | None, as_json: bool, **options: Any) -> int:
     """Judge FILE with the checks that its content allows."""
     from tree_oracle.checks import choose
-    from tree_oracle.record import TieRule, write_file
+    from tree_oracle.record import TieRule
+    from tree_oracle.report.outputs import Outputs
     from tree_oracle.run.trace_judge import judge_trace
 
+    outputs = Outputs({"output": options["output"]})
     report = judge_trace(
         file,
         choose(options["checks"], options["families"]),
@@ -55,9 +57,8 @@ def check(file: Path, target: str | None, as_json: bool, **options: Any) -> int:
         required=options["require"],
         on_result=quiet if as_json else listener(),
     )
-    if options["output"] is not None:
-        write_file(Path(options["output"]), report)
     show(report, as_json, "tree-oracle trace check")
+    outputs.save(report)
     return report.exit_code
 
 

@@ -113,7 +113,7 @@ def packed_order(pool: Pool) -> Int[np.ndarray, " n"]:
 PUBLISHED = Published(
     name="treespark",
     title="TreeSpark: learning to draft the trees you verify",
-    source="the paper of that name whose base is DeepSpec; systems.md section 1",
+    source="the paper of that name whose base is DeepSpec",
     budget="N counts no root; B levels below the root",
     law=DraftLaw.DETERMINISTIC,
     sees=Sight.PARENT,

@@ -15,6 +15,7 @@ from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
+from tree_oracle.faults.length_faults import LENGTH_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.narrow_faults import NARROW_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
@@ -230,6 +231,7 @@ _CATALOGUE = (
     *ROUND_FAULTS,
     *WINDOW_FAULTS,
     *HELD_FAULTS,
+    *LENGTH_FAULTS,
     *MOVE_FAULTS,
     *ATTEND_FAULTS,
     *STATE_FAULTS,

@@ -162,10 +162,10 @@ NUMBER_FAULTS = (
         "neighbours",
         _before_products(_one_scale),
         _before_products(_scale_per_row),
-        "faults.md, class NUMERIC",
+        "reports of class NUMERIC",
     ),
     NumberFault(
-        "softmax-over-an-empty-tile", "empty row", _tiles(torch.nan), _tiles(None), "faults.md, class MASK-TILE"
+        "softmax-over-an-empty-tile", "empty row", _tiles(torch.nan), _tiles(None), "reports of class MASK-TILE"
     ),
-    NumberFault("half-precision-state", "state", _keep(_halved), _keep(Tensor.clone), "faults.md, class NUMERIC"),
+    NumberFault("half-precision-state", "state", _keep(_halved), _keep(Tensor.clone), "reports of class NUMERIC"),
 )

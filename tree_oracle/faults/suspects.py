@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tree_oracle.decoder import Parts
-from tree_oracle.faults import builds, commits, keeps, layouts, passes, scorers, stops, walks
+from tree_oracle.faults import builds, commits, keeps, layouts, lengths, passes, scorers, stops, walks
 from tree_oracle.faults.catalogue import FAULTS
 
 
@@ -52,6 +52,11 @@ _RELATIVES = (
     Suspect("keys-not-moved", "values are moved to their new rows and keys are not", Parts(commit=commits.values_only)),
     Suspect("one-row-missing", "the last kept row is dropped", Parts(commit=commits.one_row_fewer)),
     Suspect("rejected-rows-stay", "every row of the round is kept", Parts(commit=commits.everything)),
+    Suspect(
+        "rejected-rows-seen",
+        "every row of the round is kept and seen, at positions that are right",
+        Parts(commit=commits.everything, target_pass=lengths.in_committed_places),
+    ),
     Suspect("root-not-kept", "the root's row is dropped", Parts(keep=keeps.without_root)),
     Suspect("end-tokens-ignored", "end tokens do not end the text", Parts(stop=stops.no_end_tokens)),
     Suspect(

@@ -32,6 +32,7 @@ from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
 from tree_oracle.record.report import CheckResult as CheckResult
 from tree_oracle.record.report import Ended as Ended
+from tree_oracle.record.report import HandedOn as HandedOn
 from tree_oracle.record.report import Known as Known
 from tree_oracle.record.report import Ledger as Ledger
 from tree_oracle.record.report import Report as Report

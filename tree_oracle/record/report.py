@@ -55,6 +55,22 @@ class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rounds: int
 
 
+class HandedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What commits had to do for the rounds after them."""
+
+    branching: int = 0  # rounds whose tree has siblings
+    accepting: int = 0  # rounds that accept a node and have a round of their request after them
+    displacing: int = (
+        0  # of these, the ones whose accepted nodes lie outside the next slots, so that rows have to be moved
+    )
+
+    def __add__(self, other: HandedOn | None) -> HandedOn:
+        more = other or HandedOn()
+        return HandedOn(
+            self.branching + more.branching, self.accepting + more.accepting, self.displacing + more.displacing
+        )
+
+
 class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Evidence that speculation ran in the very requests that were judged."""
 
@@ -72,6 +88,7 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pooled: tuple[int, ...] = ()
     packed: tuple[int, ...] = ()
     ended: tuple[Ended, ...] = ()  # why rounds ended, in the order of the alphabet
+    handed_on: HandedOn | None = None  # None: nobody looked, as in a report of an older release
 
     def __add__(self, other: Witness) -> Witness:
         return Witness(
@@ -85,6 +102,7 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             _added(self.pooled, other.pooled),
             _added(self.packed, other.packed),
             count_endings((*self.ended, *other.ended)),
+            self.handed_on if other.handed_on is None else other.handed_on + self.handed_on,
         )
 
 

@@ -17,7 +17,9 @@ from tree_oracle.report.markdown import write_markdown as write_markdown
 from tree_oracle.report.proof import print_cell as print_cell
 from tree_oracle.report.proof import print_matrix as print_matrix
 from tree_oracle.report.proof import print_proof as print_proof
+from tree_oracle.report.terminal import UNSEEN as UNSEEN
 from tree_oracle.report.terminal import make_console as make_console
 from tree_oracle.report.terminal import print_report as print_report
 from tree_oracle.report.terminal import print_result as print_result
+from tree_oracle.report.terminal import print_unseen as print_unseen
 from tree_oracle.report.terminal import result_text as result_text

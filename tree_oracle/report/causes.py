@@ -6,7 +6,7 @@ that is its heading. Headings stand in the order of the lowest rung on which the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tree_oracle.record import CheckResult, Finding, Report, Status
@@ -45,6 +45,23 @@ class Cause:
     def named(self) -> bool:
         """It is a cause, not the lack of one."""
         return self.name not in (NO_SUSPECT, NOT_TRACED, *_NO_CAUSE.values())
+
+
+def once_each(findings: Sequence[Finding]) -> list[tuple[Finding, list[Finding]]]:
+    """The findings of one check, those with the same causes told once: by the one that tells most, the others behind it.
+
+    A check that reads rounds in several ways finds one fault in each of them. A text that came without rounds has no place
+    for a cause to be told by, and goes with those that have one.
+    """
+    placed = next((finding.causes for finding in findings if finding.causes), ())
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.causes or (placed if finding.round is None else ()), []).append(finding)
+    told = []
+    for group in groups.values():
+        first = max(group, key=lambda finding: (finding.certain, bool(finding.causes), bool(finding.drawing)))
+        told.append((first, [finding for finding in group if finding is not first]))
+    return told
 
 
 def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cause]:

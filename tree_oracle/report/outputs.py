@@ -78,9 +78,11 @@ def refuse_foreign(path: Path, name: str, marks: tuple[bytes, ...]) -> None:
     """Make sure that nothing is lost by writing.
 
     Raises:
-        UsageError: there is a folder, or a file that does not begin as one of ours.
+        UsageError: there is a folder, or a file that does not begin as one of ours, or no folder to write it into.
     """
     try:
+        if not path.parent.is_dir():
+            raise UsageError(f"cannot write {path}: {path.parent} is no folder; make it first, or name another file")
         if not path.exists():
             return
         with path.open("rb") as file:

@@ -6,6 +6,8 @@ What a decoder or a file says may hold commands for the terminal, so it is made 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from io import StringIO
 from typing import TextIO, cast
 
@@ -15,6 +17,7 @@ from rich.text import Text
 
 from tree_oracle.record import CheckResult, Finding, Report, Status, counted
 from tree_oracle.report.case_line import case_line
+from tree_oracle.report.causes import once_each
 from tree_oracle.report.ladder import verdict
 from tree_oracle.report.piped import Trimmed
 from tree_oracle.report.plain import visible
@@ -30,6 +33,7 @@ from tree_oracle.report.words import (
     witness_words,
 )
 
+UNSEEN = (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
 WIDTH_WHEN_PIPED = 120
 
 STYLES = {
@@ -60,8 +64,23 @@ def print_result(console: Console, result: CheckResult) -> None:
     console.print(line, soft_wrap=True)
 
 
+def print_unseen(console: Console, results: Iterable[CheckResult]) -> None:
+    """The checks that had nothing to judge: one line for each reason, however many they are."""
+    groups: dict[tuple[Status, str], list[CheckResult]] = {}
+    for result in results:
+        if result.status in UNSEEN:
+            groups.setdefault((result.status, result.reason), []).append(result)
+    for (status, reason), group in groups.items():
+        if len(group) == 1:
+            print_result(console, group[0])
+            continue
+        head = (f"{counted(len(group), 'check'):<13}", "bold"), (f"{status.value:<15}", STYLES[status])
+        names = ", ".join(result.check for result in group)
+        console.print(Text.assemble(*head, visible(f"{reason}: {names}")), soft_wrap=True)
+
+
 def _tail(result: CheckResult) -> str:
-    if result.status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE):
+    if result.status in UNSEEN:
         return result.reason
     if result.known is not None:
         return f"{_cases(result)}, a known failure: {result.known.reason} ({result.known.tracker})"
@@ -76,9 +95,9 @@ def _cases(result: CheckResult) -> str:
 
 def print_report(console: Console, report: Report, *, replay: str = "tree-oracle replay") -> None:
     """Everything after the lines of the single checks: explanations from the lowest rung up, counts, verdict."""
-    for results, finding in _grouped(report):
+    for said in _grouped(report):
         console.print()
-        _print_finding(console, results, finding, replay)
+        _print_finding(console, said, replay)
     console.print()
     for line in _facts(report):
         console.print(visible(line), soft_wrap=True, markup=False)
@@ -109,8 +128,8 @@ def result_text(result: CheckResult, *, replay: str = "tree-oracle replay", widt
     out = StringIO()
     console = make_console(out, width=width)
     print_result(console, result)
-    for finding in result.findings:
-        _print_finding(console, [result], finding, replay)
+    for finding, others in once_each(result.findings):
+        _print_finding(console, _Said(finding, [result], others), replay)
     return out.getvalue()
 
 
@@ -128,18 +147,28 @@ def _ledger(report: Report) -> list[str]:
     return [*lines, f"missed    no round shows: {', '.join(missed)}"] if missed else lines
 
 
-def _grouped(report: Report) -> list[tuple[list[CheckResult], Finding]]:
+@dataclass(slots=True)
+class _Said:
+    """One explanation, the checks that give it, and what else the first of them says of the same fault."""
+
+    finding: Finding
+    results: list[CheckResult]
+    others: list[Finding]
+
+
+def _grouped(report: Report) -> list[_Said]:
     """Findings from the lowest rung up; what is said in the same words is said once, for all its checks."""
-    groups: dict[str, tuple[list[CheckResult], Finding]] = {}
+    groups: dict[str, _Said] = {}
     for result in sorted(report.results, key=lambda result: result.rung):
-        for finding in result.findings if result.known is None else ():
-            results, _ = groups.setdefault(finding.sentence, ([], finding))
-            if result not in results:
-                results.append(result)
+        for finding, others in once_each(result.findings) if result.known is None else ():
+            said = groups.setdefault(finding.sentence, _Said(finding, [], others))
+            if result not in said.results:
+                said.results.append(result)
     return list(groups.values())
 
 
-def _print_finding(console: Console, results: list[CheckResult], finding: Finding, replay: str) -> None:
+def _print_finding(console: Console, said: _Said, replay: str) -> None:
+    finding, results = said.finding, said.results
     first = results[0]
     console.print(Text(visible(f"{first.check} {finding.status.value}: {first.law}"), style=STYLES[finding.status]))
     _indented(console, capital(finding.sentence) + ".")
@@ -155,6 +184,8 @@ def _print_finding(console: Console, results: list[CheckResult], finding: Findin
         _field(console, "cause", cause_words(finding))
     if len(results) > 1:
         _field(console, "also", f"the same is said by {', '.join(result.check for result in results[1:])}")
+    for other in {one.sentence: one for one in said.others if one.sentence != finding.sentence}.values():
+        _field(console, "also", f"{other.sentence}{other.replay and f' ({first.check}-{other.replay})'}")
     if finding.replay:
         console.print(Text(visible(f"  again     {replay} {first.check}-{finding.replay}")), soft_wrap=True)
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from tree_oracle.run.crossing import Cell as Cell
     from tree_oracle.run.crossing import Named as Named
     from tree_oracle.run.crossing import matrix as matrix
-    from tree_oracle.run.doctor import Examined as Examined
     from tree_oracle.run.doctor import examine as examine
+    from tree_oracle.run.examined import Examined as Examined
     from tree_oracle.run.proof import Proof as Proof
     from tree_oracle.run.proof import prove as prove
     from tree_oracle.run.subject import Subject as Subject

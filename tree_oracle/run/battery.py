@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import zip_longest
 
-from tree_oracle.checks import CHECKS, OUTCOMES, Check, Source, Stage, outcomes_of, witness_of
+from tree_oracle.checks import CHECKS, OUTCOMES, Check, Scene, Source, Stage, outcomes_of, witness_of
+from tree_oracle.checks.view import text_of
 from tree_oracle.decoder import Seam
 from tree_oracle.record import (
     Case,
@@ -23,6 +23,7 @@ from tree_oracle.record import (
     Report,
     Round,
     Status,
+    TreeOracleError,
     Witness,
     case_id,
     worst,
@@ -34,7 +35,7 @@ from tree_oracle.run.edges import edges_of
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import AGAINST, Exploration
-from tree_oracle.run.outcome import Outcome, outcome_of
+from tree_oracle.run.outcome import Outcome, nowhere, outcome_of
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
@@ -156,7 +157,9 @@ class Battery:
         """Drive and judge one case."""
         drive, subject = partial(self._rounds, source), self.subject
         declared = subject.tie_rule, subject.tree_policy, subject.declared_mode
-        outcome = outcome_of(check, case, subject.truth, drive, *declared)
+        tapped = source.seam is Seam.GENERATE and Seam.TAP in subject.seams and not case.batch
+        elsewhere = self._tap_saw if tapped else nowhere
+        outcome = outcome_of(check, case, subject.truth, drive, *declared, seen_elsewhere=elsewhere)
         self._note_witness(source, case, outcome)
         if "rows" in check.needs and source.seam in _MODEL_ROWS and not subject.truth.exact:
             shown = [len(round_.rows.numpy()) for round_ in outcome.rounds if round_.rows is not None]
@@ -172,6 +175,15 @@ class Battery:
             raise DecoderError(death)
         with self.supervision.watch(source, case):
             return self.driver.rounds(source.seam, case)
+
+    def _tap_saw(self, case: Case, rounds: tuple[Round, ...]) -> bool:
+        """Whether the target's own calls, read for the same text, show that a draft was verified."""
+        try:
+            seen = self.driver.rounds(Seam.TAP, case)
+        except TreeOracleError:
+            return False
+        self._witnessed.setdefault(witness_key(Seam.TAP, case_id(case)), witness_of(seen))
+        return text_of(seen) == text_of(rounds)
 
     def _death(self, source: Source, case: Case) -> str | None:
         """How driving this case killed a process before, if it did."""
@@ -229,11 +241,19 @@ class Battery:
         return explained(outcome.findings[0], case, outcome.rounds, diagnosis)
 
     def _elsewhere(self, source: Source) -> Iterator[Case]:
-        """Cases of the other scenes for the same seam, one of each scene in turn."""
+        """Listed cases of the other scenes for the same seam, one of each in turn; a scene is made when its turn comes."""
         scenes = {s.scene.name: s.scene for check in CHECKS.values() for s in check.sources if s.seam is source.seam}
-        others = [self.stock.of(scene) for name, scene in scenes.items() if name != source.scene.name]
-        for cases in zip_longest(*others):
-            yield from (case for case in cases if case is not None)
+        waiting = [self._listed(scene) for name, scene in scenes.items() if name != source.scene.name]
+        while waiting:
+            for cases in list(waiting):
+                case = next(cases, None)
+                if case is None:
+                    waiting.remove(cases)
+                else:
+                    yield case
+
+    def _listed(self, scene: Scene) -> Iterator[Case]:
+        yield from self.stock.listed(scene)
 
     def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
         name = witness_key(source.seam, case_id(case))

@@ -10,8 +10,9 @@ Cases of other scenes are tried as well: where several are left they may differ 
 told apart by a penalty), and where one is left it must fit some before it is certain. Such a case never rules out the last one,
 since the decoder may have a second fault that it wakes; it makes it uncertain.
 
-A decoder that breaks down before it shows what it drafted is compared by the cases on which it does: suspects then draft as the
-reference does, so that what fits is a hint and never certain.
+A decoder that shows no round on any case leaves nothing that a suspect could show the same of, and has no cause. One that
+breaks down on some, before it shows what it drafted, is compared by the others: suspects then draft as the reference does, so
+that what fits is a hint and never certain.
 
 A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
 many checks on the same cases, so what a suspect shows is remembered.
@@ -121,7 +122,8 @@ class LineUp:
             fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
             if not fits:
                 break
-        if not tried.cases or not suspects:
+        blank = not any(observed.rounds for _, observed in tried.cases.values())
+        if not tried.cases or not suspects or (fits and blank):
             return Diagnosis((), (), 0)
         fits, contradicted = self._told_apart(fits, seam, elsewhere, seen, tried)
         return Diagnosis(

@@ -1,8 +1,9 @@
 """The doctor: is the *adapter* fit to be judged through? It blames the adapter and never the decoder.
 
 For each seam, on one small valid case: the answer can be read; the same question gets the same answer; a convention that is
-off by something usual is named together with the one that would fit; and a wrong answer planted behind the adapter is noticed
-by the check that should notice it. An adapter through which nothing wrong can be seen would make every check pass.
+off by something usual is named together with the one that would fit; a text may come to its end; and a wrong answer planted
+behind the adapter is noticed by the check that should notice it. An adapter through which nothing wrong can be seen would make
+every check pass.
 """
 
 from __future__ import annotations
@@ -10,29 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import msgspec
-
 from tree_oracle.checks import CHECKS, Check, Source
 from tree_oracle.decoder import Seam
 from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError, Unsupported
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.conventions import fitting_convention
+from tree_oracle.run.doctor_ends import examine_ends
+from tree_oracle.run.examined import Examined
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.tamper import TAMPERINGS, Tampered, Tampering
 
 _LISTED_ONLY = Budget(cases=0, shrink_runs=0, diagnose=False)
 _TRIED = 6  # listed cases per seam: enough for a prefix of one token, a branching tree and a second round
-
-
-class Examined(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
-
-    seam: str
-    what: str  # "answers", "repeats" or "notices"
-    good: bool | None  # None: could not be looked at
-    sentence: str
 
 
 def examine(subject: Subject) -> Iterator[Examined]:
@@ -45,6 +37,7 @@ def examine(subject: Subject) -> Iterator[Examined]:
         answers = _answers(battery, seam)
         yield answers
         if answers.good is not False:
+            yield from examine_ends(battery, seam)
             yield from _notices(subject, battery.stock, seam)
 
 

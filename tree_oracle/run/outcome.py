@@ -1,12 +1,13 @@
 """What came of one case: drive once or twice, judge, and turn every way to misbehave into a status.
 
 decoder raised, exited, changed its input, answered NaN or twice differently   failed
+the same before the first round, for what rounds show beside answers           not observable
 the same in a later round, where the rounds before it do not fail the check    undecided, but for laws of whole texts
 answer of the wrong shape, dtype or convention                                 error
 decoder refused the input                                                      not applicable
 the decoder has no place for the processors of the case                        not observable
 a field that the check needs is not shown                                      not observable
-a whole generation passes, and nothing shows that a draft was verified         not observable
+a whole generation passes, and nothing shows that a draft was verified         not observable, but where a tap saw it
 under the tap: target calls do not account for the text                        not observable
 under the tap: the decoder broke down                                          not observable, but for SEQUENCE
 a judge of ours raised                                                         error, and no word of the decoder
@@ -19,12 +20,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+import msgspec
+
 from tree_oracle.checks.check import Check
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.handing import NotTaken
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge
-from tree_oracle.checks.view import View, is_built_on, text_of
+from tree_oracle.checks.view import View, is_built_on, tells_rounds, text_of
 from tree_oracle.checks.witness import NO_WITNESS, witness_of
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
@@ -54,6 +57,11 @@ class Outcome:
     rounds: tuple[Round, ...] = ()
 
 
+def nowhere(case: Case, rounds: tuple[Round, ...]) -> bool:
+    """Nobody else saw the text come about."""
+    return False
+
+
 def outcome_of(
     check: Check,
     case: Case,
@@ -62,8 +70,12 @@ def outcome_of(
     tie_rule: TieRule = TieRule.SMALLEST,
     tree_policy: DeclaredPolicy | None = None,
     declared_mode: Declaration | None = None,
+    seen_elsewhere: Callable[[Case, tuple[Round, ...]], bool] = nowhere,
 ) -> Outcome:
     """Drive and judge one case. Never raises for anything that the decoder, its adapter or a judge did.
+
+    ``seen_elsewhere`` is asked of a right text whose rounds do not show a draft: whether something else shows that one was
+    verified for the very same text.
 
     Raises:
         NotRecorded: the truth is a trace's, and does not hold what the judge needs.
@@ -82,7 +94,10 @@ def outcome_of(
     missing = _missing(check, rounds)
     if missing:
         return Outcome(Status.NOT_OBSERVABLE, reason=f"rounds do not show {missing}", rounds=rounds)
-    return _judged(check, replace(view, rounds=rounds))
+    outcome = _judged(check, replace(view, rounds=rounds))
+    if outcome.reason == NO_WITNESS and seen_elsewhere(case, rounds):
+        return replace(outcome, status=Status.PASSED, reason="")
+    return outcome
 
 
 def _broken_down(check: Check, view: View, error: DecoderError) -> Outcome:
@@ -100,7 +115,13 @@ def _broken_down(check: Check, view: View, error: DecoderError) -> Outcome:
             return outcome
         if not check.reads_texts or _is_over(view.case, rounds):
             return Outcome(Status.UNDECIDED, reason=f"the decoder broke down in round {len(rounds)}: {error}")
+    elif check.family in _OF_WHAT_IS_SHOWN:
+        return Outcome(Status.NOT_OBSERVABLE, reason=f"the decoder broke down before it showed a round: {error}")
     return _blamed(Status.FAILED, str(error), "an answer on valid input")
+
+
+# They compare and count what rounds show beside their answers: that there is no answer is no law of theirs.
+_OF_WHAT_IS_SHOWN = ("RANK", "METRIC", "WORK")
 
 
 def _is_over(case: Case, rounds: tuple[Round, ...]) -> bool:
@@ -128,12 +149,18 @@ def _judged(check: Check, view: View) -> Outcome:
     except Exception as error:  # one broken judge must not cost the report of all others
         return replace(_harness(check, error), rounds=view.rounds)
     notes = [found for found in findings if found.status is Status.PASSED]
-    against = tuple(found for found in findings if found.status is not Status.PASSED)
+    against = tuple(_placed(found, view) for found in findings if found.status is not Status.PASSED)
     if against:
         status, reason = worst(found.status for found in against), against[0].sentence
     elif status is Status.PASSED and _is_generation(view.case) and not witness_of(view.rounds).rounds:
         status, reason = Status.NOT_OBSERVABLE, NO_WITNESS
     return Outcome(status, against, len(notes), reason, view.rounds)
+
+
+def _placed(found: Finding, view: View) -> Finding:
+    """The finding without the number of a round that nobody showed."""
+    told = view.case.limits is None or tells_rounds(view.rounds)
+    return found if told else msgspec.structs.replace(found, round=None)
 
 
 def _is_generation(case: Case) -> bool:

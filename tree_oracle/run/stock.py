@@ -51,17 +51,24 @@ class Stock:
 
     def __init__(self, stage: Stage, *, cases: int, seed: int | None = None) -> None:
         self.stage, self.cases, self.seed = stage, cases, seed
+        self._listed: dict[str, list[Case]] = {}
         self._made: dict[str, tuple[Case, ...]] = {}
 
     def of(self, scene: Scene) -> tuple[Case, ...]:
         """The listed cases, then up to ``cases`` different generated ones, a fifth as many where a case is heavy."""
         if scene.name not in self._made:
-            found = {case_id(case): case for case in scene.listed(self.stage)}
+            found = {case_id(case): case for case in self.listed(scene)}
             missing = self._wanted(scene) - self._thaw(scene, found)
             if missing > 0:
                 self._generate(scene, found, missing)
             self._made[scene.name] = tuple(found.values())
         return self._made[scene.name]
+
+    def listed(self, scene: Scene) -> list[Case]:
+        """The listed cases alone."""
+        if scene.name not in self._listed:
+            self._listed[scene.name] = scene.listed(self.stage)
+        return self._listed[scene.name]
 
     def digest(self, scene: Scene) -> str:
         """The digest of one scene, in hex."""

@@ -71,7 +71,7 @@ class Reader:
         yield Recounted(case, Replay(request.prompt, rounds), truth, tuple(one.line for one in request.rounds))
 
     def rounds(self, request: Request) -> Iterator[Recounted]:
-        """Every round that shows a draft; nothing is built on what the last one of a text leaves in the cache."""
+        """Every round that shows a draft; the last of a text may be cut, and nothing is built on the cache it leaves."""
         for prefix, one in request.with_prefixes():
             if drafted(one):
                 found = self._alone(prefix, one)
@@ -117,8 +117,10 @@ class Reader:
 
 
 def _without_remains(found: Recounted) -> Recounted:
-    bare = (msgspec.structs.replace(round_, kept=None, cache=None) for round_ in found.replay.rounds)
-    return replace(found, replay=Replay(found.replay.prompt, tuple(bare)))
+    bare = tuple(msgspec.structs.replace(round_, kept=None, cache=None) for round_ in found.replay.rounds)
+    limits = Limits(max(sum(len(round_.emitted) for round_ in bare), 1))  # where it ends, whatever ended it
+    case = msgspec.structs.replace(found.case, limits=limits)
+    return replace(found, case=case, replay=Replay(found.replay.prompt, bare))
 
 
 def drafted(one: Recorded) -> bool:

@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
@@ -68,10 +69,7 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     choose("dtype", dtype, DTYPES)
     choose("attention", attention, ATTENTIONS)
     parsed = parse_spec(spec)
-    model = _build(parsed, attention).eval().requires_grad_(False)
-    model = _on(device, model)
-    if model.device.type == "meta":
-        raise UsageError(f"device {device!r} holds no numbers; expected one that computes, such as cpu or cuda:0")
+    model = _on(device, _build(parsed, attention).eval().requires_grad_(False))
     exact = parsed.family == "exact"
     return Target(
         spec=spec,
@@ -83,6 +81,15 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
         dtype=dtype,
         attention=attention,
     )
+
+
+def refuse_device(device: str) -> None:
+    """Return if a target could run there.
+
+    Raises:
+        UsageError: this machine does not have it, or it holds no numbers.
+    """
+    _on(device, torch.zeros(1))
 
 
 def _build(spec: TargetSpec, attention: str) -> Any:
@@ -100,7 +107,10 @@ def _build(spec: TargetSpec, attention: str) -> Any:
 
 
 def _on(device: str, model: Any) -> Any:
-    """The model on the device. Torch may not know an Ascend device yet: its plug-in names what is missing, or adds it."""
+    """The model, or a tensor, on the device. Torch may not know an Ascend device yet: its plug-in names what is missing, or
+    adds it."""
+    if device.partition(":")[0] == "meta":
+        raise UsageError(f"device {device!r} holds no numbers; expected one that computes, such as cpu or cuda:0")
     try:
         return model.to(device)
     except (RuntimeError, AssertionError) as error:
