@@ -16,6 +16,10 @@ call is its root, and the record shows no ``visible``, for which it has no colum
 In a batch every row of a call is read as if it were a call of its own (``tap_lanes``), ``recover`` is asked for one request
 after the other, and rows that do not go on from a request's text belong to others.
 
+A text that is run again from its start is no draft, though it stands behind the prompt in a cache that holds nothing yet. It is
+told by calls before that had come as far: over two other caches, or, where no further call is made, over all of its tokens but
+one. (A drafter that runs the target has one cache.) Such calls are read together, or not at all.
+
 A call that repeats the one before it, over the same cached rows, is the same call again, and a call with the same nodes over as
 many rows of a copied cache is one too. Both are counted and read once.
 
@@ -59,6 +63,8 @@ def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int], *, row: int 
         for stream in streams:
             try:
                 begun = stream if batched else _after_prefill(_without_repeats(stream), text, len(prompt))
+                if not batched:
+                    _refuse_run_again(begun, text, len(prompt), every)
                 readings += _follow(begun, text, len(prompt), row, every)
             except Unexplained as refusal:
                 refusals.append(refusal)
@@ -179,6 +185,22 @@ def _without_repeats(calls: list[TargetCall]) -> list[TargetCall]:
 
 def _again(call: TargetCall, other: TargetCall) -> bool:
     return bool(call.tokens) and (call.tokens, call.past) == (other.tokens, other.past)
+
+
+def _refuse_run_again(stream: list[TargetCall], text: Text, start: int, every: list[TargetCall]) -> None:
+    """Return if the tokens behind the prompt in the first call of a stream are a draft.
+
+    Raises:
+        Unexplained: they are text that calls before it had come to, run again from its start.
+    """
+    call = stream[0]
+    if call.past + len(call.tokens) <= start or call.tokens[start - call.past] != text[start]:
+        return
+    before = [other for other in every if other.number < call.number]
+    caches = {o.cache for o in before if o.handed and o.cache != call.cache and repeats(o, start, text)}
+    grew = any((other.tokens, other.past) == (call.tokens[:-1], call.past) for other in before)
+    if len(caches) > 1 or (len(stream) == 1 and grew):
+        raise Unexplained("a call runs the whole text again that other calls had come to before, and verifies nothing")
 
 
 def _made(call: TargetCall, every: list[TargetCall], *, drafts: bool) -> tuple[Call, ...]:
