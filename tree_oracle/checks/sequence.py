@@ -18,13 +18,13 @@ from tree_oracle.checks.path_rows import choosing_rows
 from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
 from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import near_tie, need_power, regret
-from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.say import fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS
 from tree_oracle.checks.view import View, round_of, text_of
-from tree_oracle.checks.witness import NO_WITNESS, witness_of
+from tree_oracle.checks.witness import need_witness
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status, counted, limit_words
+from tree_oracle.record import Finding, counted, limit_words
 
 
 @check(
@@ -67,8 +67,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
             yield near_tie(found, round_of(view, place), 0)
     if not wrong:
         yield from _wrong_end(view, emitted, due)
-        if not _speculated(view):
-            raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
+        need_witness(view)
         if near:
             need_power(view.truth)
 
@@ -88,14 +87,6 @@ def whatever_is_drafted(view: View) -> Iterator[Finding]:
     ``generate``, or trees in ``open``; equal siblings it may refuse.
     """
     yield from equals_plain_greedy_decoding(view)
-
-
-def _speculated(view: View) -> bool:
-    """Whether the rounds show that a draft was verified. Where the draft is the driver's own it is no evidence itself."""
-    if view.case.trees:
-        return any(round_.accepted is not None or len(round_.emitted) > 1 for round_ in view.rounds)
-    seen = witness_of(view.rounds)
-    return bool(seen.drafted or seen.accepted)
 
 
 def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:

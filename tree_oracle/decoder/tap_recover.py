@@ -194,7 +194,7 @@ def _refuse_run_again(stream: list[TargetCall], text: Text, start: int, every: l
         Unexplained: they are text that calls before it had come to, run again from its start.
     """
     call = stream[0]
-    if call.past + len(call.tokens) <= start or call.tokens[start - call.past] != text[start]:
+    if call.past + len(call.tokens) <= start or call.tokens[start - call.past :][:1] != text[start:][:1]:
         return
     before = [other for other in every if other.number < call.number]
     caches = {o.cache for o in before if o.handed and o.cache != call.cache and repeats(o, start, text)}
