@@ -38,7 +38,8 @@ PLANTED = [
 TAPPED = [
     check
     for check in CHECKS.values()
-    if any(source.seam is Seam.TAP for source in check.sources) and check.id != "WITNESS-03"  # claims: here none are made
+    if any(source.seam is Seam.TAP for source in check.sources)
+    and check.id != "WITNESS-03"  # claims: here none are made
 ]
 ONCE = Budget(cases=0, shrink_runs=0, diagnose=False)
 
