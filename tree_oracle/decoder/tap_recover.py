@@ -157,8 +157,8 @@ def _onward(
 
 
 def _made(call: TargetCall, every: list[TargetCall], *, drafts: bool) -> tuple[Call, ...]:
-    """The call, as often as the nodes of a draft were run over as many cached rows; runs without a cache are a drafter's."""
-    times = sum(again(call, other) for other in every if other.handed) if drafts else 1
+    """The call, as often as the nodes of a draft were run over as many cached rows; others without a cache are a drafter's."""
+    times = sum(again(call, other) for other in every if other.handed or other is call) if drafts else 1
     return (Call(call.tokens, call.past),) * times
 
 
