@@ -95,7 +95,7 @@ def counters_claim_what_was_run(view: View) -> Iterator[Finding]:
     """
     stated = [round_.work for round_ in view.rounds if round_.work is not None and has_counters(round_.work)]
     if not stated:
-        raise NothingToJudge(Status.NOT_OBSERVABLE, "no counter of rounds, drafted or accepted tokens is stated")
+        raise NothingToJudge(Status.NOT_APPLICABLE, "no counter of rounds, drafted or accepted tokens is stated")
     if any(round_.parents is None for round_ in view.rounds):
         raise NothingToJudge(Status.NOT_OBSERVABLE, "rounds do not show the trees that the counters count")
     sizes = [len(round_.parents or ()) for round_ in view.rounds]
