@@ -141,6 +141,29 @@ class Floods(Right):
             os.write(int(sys.argv[1]), b"x" * 2**16)
 
 
+# As code that was written for the recorder: its rounds are recorded, and its answer is tokens.
+class Recorded(Right):
+    def generate(self, prompts, limits, trace=None):
+        (prompt,) = prompts
+        request, ((*rounds,),) = trace.request(prompt, max_new_tokens=9), super().generate(prompts, limits)
+        for shown in rounds:
+            trace.round(request, **shown)
+        trace.done(request)
+        return [[token for shown in rounds for token in shown["emitted"]]]
+
+
+class Misrecorded(Recorded):
+    def generate(self, prompts, limits, trace=None):
+        return [[*super().generate(prompts, limits, trace)[0], 1]]
+
+
+class Stops(Right):
+    def generate(self, prompts, limits, trace):
+        for shown in super().generate(prompts, limits)[0]:
+            trace.round(0, **shown)
+        raise RuntimeError("fell behind its last round")
+
+
 def broken(target):
     raise RuntimeError("no weights")
 

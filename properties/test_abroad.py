@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from test_child_survives import by_id, gone
 from test_trace_recorder import OLDEST, OTHERS
 
+from tree_oracle import check_decoder
 from tree_oracle.checks import Stage, choose
 from tree_oracle.cli import main
 from tree_oracle.record import Case, DecoderError, Limits, Report, Status, UsageError
@@ -102,6 +103,41 @@ def test_without_rounds_a_right_text_is_no_evidence(here: Path, python: str, cas
     assert report.exit_code == 4
 
 
+def test_rounds_that_are_recorded_are_judged(here: Path, python: str, cases: tuple[Case, ...]) -> None:
+    """A decoder that names a parameter `trace` writes its rounds as it would with the recorder alone, and they are judged."""
+    report = judged(python, "Recorded", cases, *SHOWN, "WITNESS-01")
+    assert {result.status for result in report.results} == {Status.PASSED}
+    assert report.witness.rounds > 20
+    (found,) = judged(python, "Stops", cases[:1], "GREEDY-02").results
+    assert found.status is Status.FAILED
+    assert found.findings[0].sentence.startswith("generate raised RuntimeError: fell behind its last round")
+    assert found.cases > 1  # those rounds, and the fall
+
+
+def test_a_round_has_the_same_number_in_every_check(here: Path, python: str, cases: tuple[Case, ...]) -> None:
+    """A round at fault is counted over its request, whether a check is shown the text, the round or two of them."""
+    long = msgspec.structs.replace(cases[0], limits=Limits(max_new_tokens=6))
+    report = judged(python, "Wrong", (long,), "SEQUENCE-01", "GREEDY-01")
+    rounds = {result.check: result.findings[0].round for result in report.results if result.findings}
+    assert rounds == {"SEQUENCE-01": 2, "GREEDY-01": 2}
+    assert {f.sentence.split(":")[0] for r in report.results for f in r.findings} == {"line 5, request 0, round 2"}
+
+
+def test_a_program_asks_for_another_python_too(here: Path, python: str, cases: tuple[Case, ...]) -> None:
+    """`check_decoder(python=...)` is the same run as the command line's, and as strict about what it is given."""
+    with pytest.raises(UsageError, match="python='p' needs the decoder by name"):
+        check_decoder(object(), target="exact", python="p")
+    with pytest.raises(UsageError, match="needs a target"):
+        check_decoder("abroad:Right", python=python)
+    with pytest.raises(UsageError, match="take isolate=True away"):
+        check_decoder("abroad:Right", target="exact", python=python, isolate=True)
+    with pytest.raises(UsageError, match="'nowhere' is not there"):
+        check_decoder("abroad:Right", target="exact", python="nowhere")
+    report = check_decoder("abroad:Number", target="exact", python=python, checks=["STOP-02"], cases=0, name="theirs")
+    assert (report.decoder, report.exit_code) == ("theirs", 3)
+    assert report.environment[INTERPRETER].startswith("CPython 3.")
+
+
 @pytest.mark.parametrize(
     ("name", "status", "sentence"),
     [
@@ -113,6 +149,7 @@ def test_without_rounds_a_right_text_is_no_evidence(here: Path, python: str, cas
         ("Unsteady", Status.FAILED, "generate answered differently the second time, on the same input"),
         ("Scribbles", Status.FAILED, "the decoder wrote in generate to the pipe that is the oracle's"),
         ("Floods", Status.FAILED, "the decoder wrote in generate to the pipe that is the oracle's"),
+        ("Misrecorded", Status.ERROR, "generate answered ["),
         ("Number", Status.ERROR, "generate answered with 7; expected a list with one entry per prompt, here 1"),
         ("Unknown", Status.ERROR, "RecordError: a round has no field 'acepted'; it has"),
     ],
@@ -208,7 +245,7 @@ def test_the_runner_is_written_for_the_oldest_python() -> None:
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     taken = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert imported == {
-        "faulthandler", "importlib", "importlib.util", "json", "os", "platform", "resource", "signal", "sys", "traceback",
+        "faulthandler", "importlib", "importlib.util", "inspect", "json", "os", "platform", "resource", "signal", "sys", "traceback",
     }  # fmt: skip
     assert taken == {"__future__", "collections.abc", "typing"}
 

@@ -20,7 +20,7 @@ BAD: list[tuple[str, Any]] = [
     ("checks", None), ("checks", [1]), ("checks", "VISIBLE-03"), ("families", "VISIBLE"), ("families", [None]),
     ("cases", 1.5), ("cases", "3"), ("cases", -1), ("cases", True), ("seed", "x"), ("seed", 1.5),
     ("require", "L3"), ("require", 9), ("require", -1), ("target", object()), ("target", 5), ("device", 5),
-    ("dtype", np.float32), ("attention", None), ("name", 5), ("profile", 1), ("isolate", 1),
+    ("dtype", np.float32), ("attention", None), ("name", 5), ("profile", 1), ("isolate", 1), ("python", 3),
     ("timeout", math.nan), ("timeout", -1), ("timeout", 0), ("timeout", "1"), ("memory", 0), ("memory", -1), ("memory", 1.5),
 ]  # fmt: skip
 

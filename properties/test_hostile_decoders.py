@@ -596,10 +596,14 @@ def plain(target: Target, *, claims: bool) -> Any:
 
 
 def test_plain_decoding_in_disguise_is_no_pass() -> None:
-    """A session that ignores the trees emits the right text and shows no speculation: no more is decided than where it ends."""
+    """A session that ignores the trees emits the right text and shows no speculation: where it ends is decided, that the trees
+    were never run, and that its tokens were."""
     report = judged(lambda target: plain(target, claims=False))
-    assert statuses(report)["SEQUENCE-01"] is UNSEEN
-    assert all(check.startswith("STOP-") for check, status in statuses(report).items() if status is Status.PASSED)
+    found = statuses(report)
+    assert found["SEQUENCE-01"] is UNSEEN
+    assert found["WITNESS-01"] is FAILED
+    passed = {check for check, status in found.items() if status is Status.PASSED}
+    assert all(check.startswith("STOP-") for check in passed - {"WITNESS-02"})
     assert report.exit_code == 4
     assert "no witness that speculation ran: no round shows a draft" in sentences(report)
 

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from grounds import Ground
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tree_oracle import ReferenceDecoder
 from tree_oracle.cli import main
@@ -62,6 +62,11 @@ def kit(folder: Path) -> Kit:
 
 def model_in(folder: Path, name: str, dtype: torch.dtype = torch.float32) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder / name, dtype=dtype, local_files_only=True)
+
+
+@cache
+def tokenizer_in(folder: Path) -> Any:
+    return AutoTokenizer.from_pretrained(folder / "target", local_files_only=True)
 
 
 def rows_of(model: Any, text: tuple[int, ...]) -> torch.Tensor:
@@ -119,11 +124,27 @@ def test_the_same_seed_makes_the_same_kit(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_files_are_standard_ones(folder: Path, kit: Kit) -> None:
-    """Each checkpoint is a configuration, a generation configuration and safetensors, and nothing else."""
-    names = {"config.json", "generation_config.json", "model.safetensors"}
+    """Each checkpoint is a configuration, a generation configuration, safetensors and a tokenizer, and nothing else."""
+    names = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     assert set(kit.files) == {f"{part}/{name}" for part in ("target", "drafter", "tied") for name in names}
     config = json.loads((folder / "target/config.json").read_text(encoding="utf-8"))
     assert (config["architectures"], config["vocab_size"]) == (["LlamaForCausalLM"], VOCAB)
+
+
+@given(st.lists(st.integers(0, VOCAB - 1), max_size=12))
+def test_every_token_is_a_word_of_the_tokenizer(folder: Path, text: list[int]) -> None:
+    """The words of any tokens are read back as these tokens, and nothing is added to them."""
+    tokenizer = tokenizer_in(folder)
+    words = tokenizer.decode(text)
+    assert words.split() == [f"t{token}" for token in text]
+    assert tokenizer.encode(words) == text
+    assert (tokenizer.eos_token_id, len(tokenizer)) == (END, VOCAB)
+
+
+def test_a_word_that_is_no_token_is_refused(folder: Path) -> None:
+    """No other token is taken for it."""
+    with pytest.raises(Exception, match="[Uu]nk|vocab"):
+        tokenizer_in(folder).encode("t1 t64")
 
 
 def test_quiet_texts_and_margins_are_the_models_own(folder: Path, kit: Kit) -> None:

@@ -35,7 +35,12 @@ PLANTED = [
     for fault in FAULTS.values()
     if fault.family in FAMILIES and Seam.TAP in showing(fault.parts) and fault.name not in UNSEEN
 ]
-TAPPED = [check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources)]
+TAPPED = [
+    check
+    for check in CHECKS.values()
+    if any(source.seam is Seam.TAP for source in check.sources)
+    and check.id != "WITNESS-03"  # claims: here none are made
+]
 ONCE = Budget(cases=0, shrink_runs=0, diagnose=False)
 
 # A decoder that tampers with the rows after the target made them shows it only where it changes a token. A thousandth of

@@ -136,7 +136,8 @@ def judged(target: Target, prompt: Prompt, output: Sequence[int], rounds: Sequen
     """What the checks say of the rounds."""
     case = Case(prefix=prompt, limits=Limits(max_new_tokens=len(output)))
     truth = truth_of(target.spec, target.attention)
-    named = [check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources)]
+    tapped = (check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources))
+    named = [check for check in tapped if check.id != "WITNESS-03"]  # claims: nobody makes one here
     whole = [name for name in named if name.id != "GREEDY-02"]  # it asks for an end, which the target is not told
     return {check.id: outcome_of(check, case, truth, lambda case: tuple(rounds)).status for check in whole}
 

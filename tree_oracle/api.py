@@ -29,6 +29,7 @@ def check_decoder(
     dtype: str = "float32",
     attention: str = "sdpa",
     isolate: bool = False,
+    python: str | None = None,
     timeout: float | None = None,
     memory: int | None = None,
 ) -> Report:
@@ -49,24 +50,34 @@ def check_decoder(
         device, dtype, attention: how a target given by specification is loaded.
         isolate: run in a child process, so that crashes and hangs become results. Decoder and target are then given by
             name, since an object of this process cannot be sent to another.
-        timeout: with ``isolate``, seconds per check; 600 if not given.
-        memory: with ``isolate``, MiB that the child may hold; no limit if not given.
+        python: another interpreter to run the decoder under, which then answers ``generate`` (``docs/another-python.md``).
+            Decoder and target are given by name, and the target is needed.
+        timeout: with ``isolate``, seconds per check, with ``python``, per prompt; 600 if not given.
+        memory: with either, MiB that the child may hold; no limit if not given.
 
     Raises:
         UsageError: an argument is of the wrong kind, a name matches nothing, decoder and target do not fit together, or an
-            object is to be isolated.
+            object is to be run in another process.
         DecoderError: the factory raised.
     """
     refuse_bad(
         target=target, checks=checks, families=families, profile=profile, cases=cases, seed=seed, require=require,
-        name=name, device=device, dtype=dtype, attention=attention, isolate=isolate, timeout=timeout, memory=memory,
+        name=name, device=device, dtype=dtype, attention=attention, isolate=isolate, python=python, timeout=timeout,
+        memory=memory,
     )  # fmt: skip
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
-    if isolate:
+    if isolate or python is not None:
+        way = "isolate=True" if python is None else f"python={python!r}"
+        if isolate and python is not None:
+            raise UsageError(f"{way} runs the decoder in a process of its own; take isolate=True away")
+        if python is not None and target is None:
+            raise UsageError(
+                f"{way} needs a target: the decoder brings its own model, and its plain runs are made here"
+            )
         plan = Plan(
-            decoder=_sendable("decoder", decoder),
-            target=None if target is None else _sendable("target", target),
+            decoder=_sendable(way, "decoder", decoder),
+            target=None if target is None else _sendable(way, "target", target),
             device=device,
             dtype=dtype,
             attention=attention,
@@ -74,20 +85,25 @@ def check_decoder(
             budget=budget,
         )
         caps = Caps(Caps().timeout if timeout is None else timeout, memory)
-        report = carry_out(plan, caps=caps, required=require)
+        if python is None:
+            report = carry_out(plan, caps=caps, required=require)
+        else:
+            from tree_oracle.run.foreign import run_abroad  # resolved here: it is seldom needed
+
+            report = run_abroad(plan, python, caps=caps, required=require)
         return msgspec.structs.replace(report, decoder=name or report.decoder)
     if timeout is not None or memory is not None:
-        raise UsageError("timeout and memory need isolate=True: they cannot be held to in this process")
+        raise UsageError("timeout and memory need isolate=True or python=...: they cannot be held to in this process")
     if isinstance(decoder, str):
         name, decoder = name or decoder, find_decoder(decoder)[1]
     subject = make_subject(decoder, target, name=name, device=device, dtype=dtype, attention=attention)
     return run_battery(subject, chosen, budget, required=require)
 
 
-def _sendable(what: str, value: Any) -> str:
+def _sendable(way: str, what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UsageError(
-            f"isolate=True needs the {what} by name, such as 'module:attribute' or 'tiny:qwen3'; "
+            f"{way} needs the {what} by name, such as 'module:attribute' or 'tiny:qwen3'; "
             f"got {type(value).__name__}, which cannot be sent to another process"
         )
     return value

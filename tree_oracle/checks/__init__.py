@@ -20,6 +20,7 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
     position,
     ranks,
     sequence,
+    speculation,
     stop,
     visible,
     work,

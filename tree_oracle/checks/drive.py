@@ -24,6 +24,7 @@ from tree_oracle.checks.handing import NotTaken, ask_with_limits
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.checks.view import text_of
+from tree_oracle.checks.witness import claims_of
 from tree_oracle.decoder.caches import Pool
 from tree_oracle.decoder.drafters import ToldDraft
 from tree_oracle.decoder.seams import Seam
@@ -174,7 +175,7 @@ def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[R
 
 
 def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Round, ...]:
-    """``generate`` as the target sees it: of the decoder's answer nothing but the tokens is used."""
+    """``generate`` as the target sees it. Of the answer nothing is used but the tokens, and what it claims to have run."""
     from tree_oracle.decoder import recover, tap  # resolved here, since they load torch
 
     with tap(model) as seen:
@@ -182,11 +183,11 @@ def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Roun
             answered = _generate(decoder, case, vocab_size)
         except DecoderError as error:
             raise Unfinished(str(error)) from error
-    output = text_of(answered)
+    output, claims = text_of(answered), claims_of(answered)
     rounds = recover(seen, case.prefix, output)
-    if not any(len(round_.tokens or ()) > 1 for round_ in rounds):
+    if not rounds or not (claims or any(len(round_.tokens or ()) > 1 for round_ in rounds)):
         raise Unexplained("no witness that speculation ran: no target call scores a draft")
-    return (*rounds[:-1], _replace(rounds[-1], end=_end(output, case)))
+    return (*rounds[:-1], _replace(rounds[-1], end=_end(output, case), work=claims))
 
 
 def _end(output: tuple[int, ...], case: Case) -> EndReason | None:

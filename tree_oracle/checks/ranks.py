@@ -15,7 +15,7 @@ from tree_oracle.checks.near import NEAR
 from tree_oracle.checks.say import NothingToJudge, fail
 from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.checks.view import View
-from tree_oracle.checks.witness import refuse_plain
+from tree_oracle.checks.witness import need_witness
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Status
 
@@ -40,7 +40,7 @@ def _differences(view: View, fields: Sequence[str]) -> Iterator[_Difference]:
     Raises:
         NothingToJudge: no rank shows any of the fields beside rank 0.
     """
-    refuse_plain(view)
+    need_witness(view)
     compared = False
     for index, round_ in enumerate(view.rounds):
         for peer in round_.peers or ():

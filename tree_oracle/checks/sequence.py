@@ -22,7 +22,7 @@ from tree_oracle.checks.say import fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS
 from tree_oracle.checks.view import View, round_of, tells_rounds, text_of
-from tree_oracle.checks.witness import NoWitness, witness_of
+from tree_oracle.checks.witness import need_witness
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, counted, limit_words
 
@@ -69,8 +69,7 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
         yield from _wrong_end(view, emitted, due)
         if near:
             need_power(view.truth)
-        if not _speculated(view):
-            raise NoWitness
+        need_witness(view)
 
 
 @check(
@@ -88,14 +87,6 @@ def whatever_is_drafted(view: View) -> Iterator[Finding]:
     ``generate``, or trees in ``open``; equal siblings it may refuse.
     """
     yield from equals_plain_greedy_decoding(view)
-
-
-def _speculated(view: View) -> bool:
-    """Whether the rounds show that a draft was verified. Where the draft is the driver's own it is no evidence itself."""
-    if view.case.trees:
-        return any(round_.accepted is not None or len(round_.emitted) > 1 for round_ in view.rounds)
-    seen = witness_of(view.rounds)
-    return bool(seen.drafted or seen.accepted)
 
 
 def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:

@@ -1,7 +1,8 @@
-"""Evidence that speculation ran.
+"""Evidence that speculation ran: the witness.
 
-A text can be right because no draft was ever verified. A round is evidence if it shows its tree or its accepted nodes, or
-if it emits several tokens at once beside other rounds of its request. One lump of tokens is not.
+A text can be right because no draft was ever verified. A round is evidence if it shows its tree or its accepted nodes, if the
+decoder's counters are stated with it, or if it emits several tokens at once beside other rounds of its request. One lump of
+tokens is not.
 """
 
 from __future__ import annotations
@@ -9,33 +10,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from tree_oracle.checks.displaced import accepted_in, branches, displaces, followed
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
 from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
-from tree_oracle.record import Ended, HandedOn, Round, Status, Witness, count_endings
+from tree_oracle.record import Case, Ended, HandedOn, Round, Status, Witness, Work, count_endings
 
+COUNTERS = ("rounds", "drafted", "accepted")
 NO_WITNESS = "no witness that speculation ran: no round shows a draft"
-
-
-class NoWitness(NothingToJudge):
-    """Nothing is wrong, and nothing in these rounds shows that a draft was verified."""
-
-    def __init__(self) -> None:
-        super().__init__(Status.NOT_OBSERVABLE, NO_WITNESS)
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
     """Rounds, drafted and accepted tokens, as far as the rounds show them."""
-    count = Counter(round_.request for round_ in rounds)
-    verify = [round_ for round_ in rounds if _shows_a_round(round_, alone=count[round_.request] == 1)]
+    told = list(_told(rounds))
+    verify = [round_ for round_, _ in told]
     rates = position_rates([[round_ for round_ in verify if _can_be_counted(round_)]])
     requests = [[r for r in rounds if r.request == number] for number in sorted({r.request for r in rounds})]
     covered, built_on = _coverage(requests), [round_ for round_ in followed(rounds) if accepted_in(round_)]
     return Witness(
-        rounds=len(verify),
-        drafted=sum(len(r.tokens) - 1 if r.tokens is not None else max(len(r.emitted) - 1, 0) for r in verify),
-        accepted=sum(len(r.accepted) if r.accepted is not None else max(len(r.emitted) - 1, 0) for r in verify),
+        rounds=sum(counts.rounds or 0 for _, counts in told),
+        drafted=sum(counts.drafted or 0 for _, counts in told),
+        accepted=sum(counts.accepted or 0 for _, counts in told),
         emitted=sum(len(r.emitted) for r in verify),
         reached=tuple(accepting for accepting, _ in rates),
         proposed=tuple(proposing for _, proposing in rates),
@@ -45,6 +42,52 @@ def witness_of(rounds: Sequence[Round]) -> Witness:
         ended=count_endings(_endings(verify)),
         handed_on=HandedOn(sum(map(branches, verify)), len(built_on), sum(map(displaces, built_on))),
     )
+
+
+def speculated(case: Case, rounds: Sequence[Round]) -> bool:
+    """Whether the rounds show that a draft was verified. Where the draft is the driver's own it is no evidence itself."""
+    if case.trees:
+        return any(round_.accepted is not None or len(round_.emitted) > 1 for round_ in rounds)
+    return any(counts.drafted or counts.accepted for _, counts in _told(rounds))
+
+
+def need_witness(view: View) -> None:
+    """Return if a draft was verified in these rounds.
+
+    Raises:
+        NothingToJudge: nothing shows that there was one.
+    """
+    if not speculated(view.case, view.rounds):
+        raise NothingToJudge(Status.NOT_OBSERVABLE, NO_WITNESS)
+
+
+def has_counters(work: Work | None) -> bool:
+    """Whether the decoder's own counters of rounds, drafted or accepted tokens are stated."""
+    return work is not None and any(getattr(work, name) is not None for name in COUNTERS)
+
+
+def claims_of(rounds: Sequence[Round]) -> Work | None:
+    """What a decoder claims to have run over rounds of its own: its counters, else what they show; None if that is no draft."""
+    stated = [round_.work for round_ in rounds if round_.work is not None and has_counters(round_.work)]
+    shown = [counts for round_, counts in _told(rounds) if round_.tokens is not None]
+    told = stated or [replace(counts, rounds=int(bool(counts.drafted))) for counts in shown]
+    ran, drafted, accepted = (sum(getattr(work, name) or 0 for work in told) for name in COUNTERS)
+    return Work(rounds=ran, drafted=drafted, accepted=accepted) if ran or drafted or accepted else None
+
+
+def _told(rounds: Sequence[Round]) -> Iterator[tuple[Round, Work]]:
+    """The rounds that are evidence, and what each says of speculation: shown ones as they are, others by their counters."""
+    count = Counter(round_.request for round_ in rounds)
+    for round_ in rounds:
+        beyond = max(len(round_.emitted) - 1, 0)
+        drafted = beyond if round_.tokens is None else len(round_.tokens) - 1
+        accepted = beyond if round_.accepted is None else len(round_.accepted)
+        if round_.tokens is not None or round_.accepted is not None:
+            yield round_, Work(rounds=1, drafted=drafted, accepted=accepted)
+        elif round_.work is not None and has_counters(round_.work):
+            yield round_, round_.work
+        elif count[round_.request] > 1 and beyond:
+            yield round_, Work(rounds=1, drafted=drafted, accepted=accepted)
 
 
 def _coverage(requests: Sequence[Sequence[Round]]) -> tuple[Coverage, ...]:
@@ -63,16 +106,6 @@ def _endings(rounds: Sequence[Round]) -> Iterator[Ended]:
             continue
 
 
-def refuse_plain(view: View) -> None:
-    """Return if a draft was verified in these rounds; one that is handed over counts.
-
-    Raises:
-        NoWitness: a decoder that drafts by itself shows no node below a root.
-    """
-    if not view.case.trees and not any(len(round_.tokens or ()) > 1 for round_ in view.rounds):
-        raise NoWitness
-
-
 def _can_be_counted(round_: Round) -> bool:
     """A wrong decoder may show a path that is none, which other checks report."""
     try:
@@ -80,9 +113,3 @@ def _can_be_counted(round_: Round) -> bool:
     except MetricError:
         return False
     return True
-
-
-def _shows_a_round(round_: Round, *, alone: bool) -> bool:
-    if round_.tokens is not None or round_.accepted is not None:
-        return True
-    return not alone and len(round_.emitted) > 1

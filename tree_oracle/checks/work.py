@@ -14,7 +14,7 @@ from tree_oracle.checks.drafts import DRAFTS
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, branch, history
-from tree_oracle.checks.witness import refuse_plain
+from tree_oracle.checks.witness import need_witness
 from tree_oracle.construct import TreeSpark
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Call, Finding, Level, Round, Status, TreeData
@@ -38,7 +38,7 @@ def a_round_runs_the_target_once(view: View) -> Iterator[Finding]:
         if before == 0:
             calls = _after_prefill(calls, round_)
         counted += len(calls)
-        drafts += sum(_holds_draft(call, round_) for call in calls)
+        drafts += sum(holds_draft(call, round_) for call in calls)
         if len(calls) > 1:
             yield fail(
                 f"the target is run {len(calls)} times in one round: {', then '.join(_what(c, round_, before) for c in calls)}",
@@ -65,7 +65,8 @@ def a_round_runs_the_target_once(view: View) -> Iterator[Finding]:
         )
 
 
-def _holds_draft(call: Call, round_: Round) -> bool:
+def holds_draft(call: Call, round_: Round) -> bool:
+    """Whether a call of the target in this round scores candidates: several tokens, of which not all are committed ones."""
     return not call.tokens or (len(call.tokens) > 1 and _committed(call, round_) < len(call.tokens))
 
 
@@ -110,7 +111,7 @@ def stated_work_is_what_was_done(view: View) -> Iterator[Finding]:
     Candidates packed are counted by depth, the root left out; passes of the target as they were seen, where they were. With the
     policy of TreeSpark the draft's backbone runs at most once a round. What is not stated is not asked.
     """
-    refuse_plain(view)
+    need_witness(view)
     for index, round_ in enumerate(view.rounds):
         for sentence, expected, seen in _wrong_statements(view, round_):
             yield fail(sentence, expected=expected, seen=seen, round=index)

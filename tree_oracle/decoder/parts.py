@@ -89,8 +89,9 @@ def path_to_keep(tree: CandidateTree, decision: Decision, emitted: int) -> Kept:
 
 
 def work_of(tree: CandidateTree) -> Work:
-    """What a round over this tree costs: one pass of the target, and candidates by depth."""
-    return Work(target_passes=1, packed=tuple(np.bincount(tree.depths)[1:].tolist()))
+    """What a round over this tree costs: one pass of the target, candidates by depth, and what counters gain by it."""
+    packed = tuple(np.bincount(tree.depths)[1:].tolist())
+    return Work(target_passes=1, packed=packed, rounds=int(len(tree) > 1), drafted=len(tree) - 1)
 
 
 @dataclass(frozen=True, slots=True)

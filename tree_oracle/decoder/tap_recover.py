@@ -16,9 +16,6 @@ call is its root, and the record shows no ``visible``, for which it has no colum
 In a batch every row of a call is read as if it were a call of its own (``tap_lanes``), ``recover`` is asked for one request
 after the other, and rows that do not go on from a request's text belong to others.
 
-A call that repeats the one before it, over the same cached rows, is the same call again, and a call with the same nodes over as
-many rows of a copied cache is one too. Both are counted and read once.
-
 Where a walk could have gone on and one token is run next, that is plain decoding after a walk that stopped, or a pass that only
 writes the cache row of an accepted node: nothing tells them apart, and the record does not say what was accepted.
 
@@ -29,6 +26,7 @@ that keeps no cache, or that builds a new one every round while its drafter runs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -36,6 +34,7 @@ from tree_oracle.decoder.tap_calls import Tap, TargetCall
 from tree_oracle.decoder.tap_errors import Unexplained
 from tree_oracle.decoder.tap_lanes import as_alone
 from tree_oracle.decoder.tap_sights import hides_within, telling
+from tree_oracle.decoder.tap_streams import again, begun, of_caches, of_rows
 from tree_oracle.decoder.tap_view import Text, repeats, view_of
 from tree_oracle.record import Call, Round
 
@@ -55,47 +54,16 @@ def recover(tap: Tap, prompt: Sequence[int], output: Sequence[int], *, row: int 
     text, readings, refusals = (*prompt, *output), list[list[Round]](), list[Unexplained]()
     every = [as_alone(call) for call in tap.calls]
     batched = any(call.lanes > 1 for call in every)
-    for streams in _of_rows(every, text, len(prompt), row) if batched else _of_caches(every):
+    for streams in of_rows(every, text, len(prompt), row) if batched else of_caches(every):
         for stream in streams:
             try:
-                begun = stream if batched else _after_prefill(_without_repeats(stream), text, len(prompt))
-                readings += _follow(begun, text, len(prompt), row, every)
+                calls = stream if batched else begun(stream, text, len(prompt), every)
+                readings += _read(calls, text, len(prompt), row, every)
             except Unexplained as refusal:
                 refusals.append(refusal)
         if readings:
             return _only(readings if batched else _most_drafted(readings))
     raise max(refusals, key=lambda refusal: refusal.accounted)
-
-
-def _over_caches(calls: list[TargetCall]) -> list[TargetCall]:
-    """The calls over caches that were handed in; a decoder may build its cache anew every round."""
-    handed = {call.cache for call in calls if call.handed and call.cache is not None}
-    return [call for call in calls if call.cache in handed]
-
-
-def _of_caches(calls: list[TargetCall]) -> list[list[list[TargetCall]]]:
-    """The calls that may be those of one request alone: those over one cache, or, less likely, over all of them."""
-    together = _over_caches(calls)
-    numbers = sorted({call.cache for call in together if call.cache is not None})
-    return [[[call for call in together if call.cache == number] for number in numbers], [together]]
-
-
-def _of_rows(calls: list[TargetCall], text: Text, start: int, row: int | None) -> list[list[list[TargetCall]]]:
-    """In a batch: all calls from each row of the first one in which a row goes on from the prompt.
-
-    Raises:
-        Unexplained: there is no such row.
-    """
-    together = _over_caches(calls)
-    fitting = [at for at, call in enumerate(together) if repeats(call, start, text) and _in_row(call, row)]
-    if not fitting:
-        raise Unexplained("no row of a target call over a cache goes on from the prompt")
-    first = together[fitting[0]].number
-    return [[together[at:] for at in fitting if together[at].number == first]]
-
-
-def _in_row(call: TargetCall, row: int | None) -> bool:
-    return row is None or call.lanes == 1 or call.lane == row
 
 
 def _most_drafted(readings: list[list[Round]]) -> list[list[Round]]:
@@ -110,12 +78,28 @@ def _only(readings: list[list[Round]]) -> list[Round]:
     return readings[0]
 
 
-def _follow(
+def _read(
     stream: list[TargetCall], text: Text, start: int, row: int | None, every: list[TargetCall]
+) -> list[list[Round]]:
+    """The rounds of one stream. Where masks and positions contradict each other, those are believed that explain the text.
+
+    Raises:
+        Unexplained: neither do; why not as they are read first.
+    """
+    try:
+        return _follow(stream, text, start, row, every)
+    except Unexplained:
+        with suppress(Unexplained):
+            return _follow(stream, text, start, row, every, second=True)
+        raise
+
+
+def _follow(
+    stream: list[TargetCall], text: Text, start: int, row: int | None, every: list[TargetCall], *, second: bool = False
 ) -> list[list[Round]]:
     """The rounds of one stream, call by call; several readings where in a batch more than one row goes on from the text.
 
-    ``every`` call is looked through for repetitions of them.
+    ``every`` call is looked through for repetitions of them. ``second``: the less likely of two readings of each call.
 
     Raises:
         Unexplained: not every token after the first ``start`` is accounted for, or there are too many readings to tell.
@@ -126,7 +110,7 @@ def _follow(
         if len(open_) + len(found) > _MOST_READINGS:
             raise Unexplained(f"more than {_MOST_READINGS} ways through the rows of a batch account for the text")
         at, committed, rounds, made = open_.pop()
-        view = view_of(stream[at], committed, text)
+        view = view_of(stream[at], committed, text, second=second)
         most = min(committed + len(view.walks), len(text))
         least = committed + (len(view.tokens) > 1)  # a round emits something; the last row of a prompt may go unused
         made += _made(stream[at], every, drafts=len(view.tokens) > 1)
@@ -172,30 +156,10 @@ def _onward(
     return sorted(fitting, key=lambda way: stream[way[0]].lane == here)
 
 
-def _without_repeats(calls: list[TargetCall]) -> list[TargetCall]:
-    befores = (None, *calls)
-    return [call for before, call in zip(befores, calls, strict=False) if before is None or not _again(before, call)]
-
-
-def _again(call: TargetCall, other: TargetCall) -> bool:
-    return bool(call.tokens) and (call.tokens, call.past) == (other.tokens, other.past)
-
-
 def _made(call: TargetCall, every: list[TargetCall], *, drafts: bool) -> tuple[Call, ...]:
-    """The call, as often as the nodes of a draft were run over as many cached rows; runs without a cache are a drafter's."""
-    times = sum(_again(call, other) for other in every if other.handed) if drafts else 1
+    """The call, as often as the nodes of a draft were run over as many cached rows; others without a cache are a drafter's."""
+    times = sum(again(call, other) for other in every if other.handed or other is call) if drafts else 1
     return (Call(call.tokens, call.past),) * times
-
-
-def _after_prefill(calls: list[TargetCall], text: Text, start: int) -> list[TargetCall]:
-    """The stream from the first call that reaches the prompt's last token."""
-    for index, call in enumerate(calls):
-        if repeats(call, start, text):
-            return calls[index:]
-        end = call.past + len(call.tokens)
-        if not call.tokens or end >= start or call.tokens != text[call.past : end]:
-            break
-    raise Unexplained("no target call over a cache, alone in its batch, goes on from the prompt")
 
 
 def _start_of(call: TargetCall, text: Text, least: int, most: int, *, fed: bool = False) -> int | None:

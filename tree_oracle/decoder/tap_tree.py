@@ -6,7 +6,8 @@ is looked for, so that the law which is broken can fail instead of being read as
 
 1. Mask and positions are each those of a tree, but of different ones. If each node sees an earlier one at the position before
    its own, positions are followed, and what it sees besides is a leak. Otherwise the mask is followed, and positions are wrong.
-   (Two of three facts are read so: an edge that only the mask has and one that only the positions lack look the same.)
+   (Two of three facts are read so: an edge that only the mask has and one that only the positions lack look the same. The text
+   is the third: where the tree so read does not hold the tokens that were emitted, the other one is taken, in all calls alike.)
 2. Only positions are those of a tree: they are followed. Of several nodes at the position before its own, the parent is one
    that is seen if any is, one through which the text goes if any is, then one whose branch holds most of what is seen.
 3. Neither: the parent is the earlier node seen that itself sees most.
@@ -42,18 +43,21 @@ def parents_first(visible: Mask) -> Int[np.ndarray, " n"]:
     return np.argsort(np.count_nonzero(visible, axis=1), kind="stable")
 
 
-def possible_links(visible: Mask, positions: Sequence[int]) -> Links:
-    """Which node may be whose parent, by the rule above. Every node but the root has one; parents are stored first."""
+def possible_links(visible: Mask, positions: Sequence[int], *, second: bool = False) -> Links:
+    """Which node may be whose parent, by the rule above. Every node but the root has one; parents are stored first.
+
+    ``second``: where mask and positions are each those of a tree, but of different ones, take the other.
+    """
     steps = np.asarray(positions) - positions[0]
     parents = tree_of_mask(visible)
     levels = _by_position(steps)
+    seen = levels & visible.T
     if parents is not None:
         agreed = np.array_equal(np.count_nonzero(visible, axis=1) - 1, steps)
-        seen = levels & visible.T
-        return _links(parents) if agreed or not _whole(seen) else seen
-    if not _whole(levels):
+        if agreed or _whole(seen) == second or not _whole(levels):
+            return _links(parents)
+    elif not _whole(levels):
         return _deepest_seen(visible)
-    seen = levels & visible.T
     return np.where(seen.any(axis=0), seen, levels)
 
 

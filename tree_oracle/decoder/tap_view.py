@@ -59,8 +59,10 @@ class CallView:
         return next((mask for mask in masks if mask is None or not _is(mask, due)), masks[0])
 
 
-def view_of(call: TargetCall, committed: int, text: Text) -> CallView:
+def view_of(call: TargetCall, committed: int, text: Text, *, second: bool = False) -> CallView:
     """Read ``call`` as made when the first ``committed`` tokens of ``text`` were committed.
+
+    ``second``: where mask and positions contradict each other, believe the other of the two.
 
     Raises:
         Unexplained: a mask that was handed to the attention cannot be read.
@@ -76,7 +78,7 @@ def view_of(call: TargetCall, committed: int, text: Text) -> CallView:
     order = parents_first(seen)
     visible = seen[np.ix_(order, order)]
     tokens, positions = _ordered(call.tokens[first:], order), _ordered(call.positions[first:], order)
-    links = possible_links(visible, positions)
+    links = possible_links(visible, positions, second=second)
     columns = _columns(telling(sights).mask[first:, :-nodes], committed - 1)
     return CallView(
         tokens=tokens,

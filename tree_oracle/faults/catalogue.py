@@ -25,6 +25,7 @@ from tree_oracle.faults.rank_faults import RANK_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
+from tree_oracle.faults.witness_faults import WITNESS_FAULTS
 from tree_oracle.faults.work_faults import WORK_FAULTS
 from tree_oracle.record.names import by_name
 
@@ -240,6 +241,7 @@ _CATALOGUE = (
     *PACKING_FAULTS,
     *POLICY_FAULTS,
     *WORK_FAULTS,
+    *WITNESS_FAULTS,
     *RANK_FAULTS,
     *PATH_FAULTS,
     *DRAFTER_FAULTS,

@@ -31,6 +31,7 @@ from tree_oracle.kit.measure import (
 )
 from tree_oracle.kit.model import DRAFTER, KIT_FILE, TARGET, TIED, Kit, KitError
 from tree_oracle.kit.ties import tied_model, twins_of
+from tree_oracle.kit.tokenizer import save_tokenizer
 from tree_oracle.kit.train import CONTEXT, no_progress_bars, train, untrained
 from tree_oracle.record import UsageError, to_json
 from tree_oracle.target import one_torch_thread
@@ -119,6 +120,7 @@ def _save(model: Any, folder: Path) -> None:
     settings = {"do_sample": False, "eos_token_id": END, "pad_token_id": END}
     model.generation_config = GenerationConfig.from_dict(settings)
     model.save_pretrained(folder)
+    save_tokenizer(folder)
 
 
 def _measured(draft: Path, seed: int, steps: int, wanted: Wanted, architecture: str, dtype: str, say: Say) -> Kit:

@@ -1,6 +1,6 @@
 """What a kit says of itself: ``kit.json``, everything measured on the machine that made it, with the files that it speaks of.
 
-target/  drafter/  tied/     checkpoints: config.json, generation_config.json, model.safetensors
+target/  drafter/  tied/     checkpoints: config.json, generation_config.json, model.safetensors, tokenizer.json
 kit.json                     this record, canonical JSON; its schema is ``schemas/kit-1.schema.json``
 """
 

@@ -25,6 +25,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     draft_passes: int | None = None  # of the draft's backbone
     stages: tuple[int, ...] | None = None  # by depth, the parents that the draft's head was asked about
     packed: tuple[int, ...] | None = None  # by depth, the candidates of the tree that was verified
+    # What the decoder's own counters say of the tokens that are emitted here, in one round or, where it shows none, in several.
+    rounds: int | None = None  # that verified a draft
+    drafted: int | None = None
+    accepted: int | None = None
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

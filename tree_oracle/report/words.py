@@ -15,10 +15,15 @@ MARK = "<!-- tree-oracle report -->"  # with which pages and summaries begin: su
 _WHOLE_ROUNDS = {"open", "generate", "tap", "trace"}
 
 
+def witnessed(report: Report) -> bool:
+    """Whether anything shows that speculation ran: rounds over a root alone, or a text in one lump, do not."""
+    return bool(report.witness.drafted or report.witness.accepted)
+
+
 def witness_words(report: Report) -> str:
-    """Whether anything shows that speculation ran."""
+    """What shows that speculation ran."""
     seen = report.witness
-    if seen.rounds:
+    if witnessed(report):
         return f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
     if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"

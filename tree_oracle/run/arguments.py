@@ -55,6 +55,7 @@ _OPTIONAL: dict[str, _Rule] = {
     "cases": (lambda value: _whole(value) and value >= 0, "a whole number, 0 or more"),
     "seed": (_whole, "a whole number"),
     "require": (lambda value: _whole(value) and 0 <= value <= _HIGHEST_RUNG, f"a rung, 0 to {_HIGHEST_RUNG}"),
+    "python": (_text, "an interpreter, by path or by command, such as '.venv/bin/python'"),
     "timeout": (_seconds, "seconds, more than 0"),
     "memory": (lambda value: _whole(value) and value >= 1, "MiB, a whole number of 1 or more"),
 }

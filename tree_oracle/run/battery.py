@@ -14,6 +14,7 @@ from functools import partial
 
 from tree_oracle.checks import CHECKS, OUTCOMES, Check, Scene, Source, Stage, outcomes_of, witness_of
 from tree_oracle.checks.view import text_of
+from tree_oracle.checks.witness import speculated
 from tree_oracle.decoder import Seam
 from tree_oracle.record import (
     Case,
@@ -183,7 +184,7 @@ class Battery:
         except TreeOracleError:
             return False
         self._witnessed.setdefault(witness_key(Seam.TAP, case_id(case)), witness_of(seen))
-        return text_of(seen) == text_of(rounds)
+        return text_of(seen) == text_of(rounds) and speculated(case, seen)
 
     def _death(self, source: Source, case: Case) -> str | None:
         """How driving this case killed a process before, if it did."""

@@ -13,7 +13,8 @@ from tree_oracle.decoder import Seam
 from tree_oracle.record import Report, Status, Truth
 from tree_oracle.run.child_visit import Caps
 from tree_oracle.run.examined import Examined
-from tree_oracle.run.foreign import Recording, own_target, prompts_of, record_abroad
+from tree_oracle.run.foreign import own_target, prompts_of
+from tree_oracle.run.foreign_recording import Recording, record_abroad
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.trace_judge import judge_trace
 from tree_oracle.target import SequentialTruth

@@ -2,8 +2,9 @@
 
 One file for Python 3.8 and newer that needs nothing but the standard library and the recorder, which it is told the place of.
 A JSON object on standard input says what to run. Every prompt is handed to ``generate``, and what comes back is recorded as a
-trace, which somebody else judges. Before and after each prompt a line of JSON goes to file descriptor FD. Its own output is
-the decoder's to fill.
+trace, which somebody else judges. A ``generate`` that names a parameter ``trace`` is handed a recorder there, as code that was
+written for ``tree_oracle_record`` uses it, and its rounds are recorded while it runs; it then answers with tokens. Before and
+after each prompt a line of JSON goes to file descriptor FD. Its own output is the decoder's to fill.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import platform
@@ -44,6 +46,29 @@ class Refused(Exception):
 
 class Unfit(Exception):
     """An answer that cannot be written down as one."""
+
+
+class Steps:
+    """What ``generate`` may record its rounds by: the methods of a ``Recorder``, for the one request that is asked for."""
+
+    def __init__(self, trace: Any, number: int) -> None:
+        self._trace, self._number = trace, number
+        self.emitted: list[int] = []
+        self.used = False
+
+    def request(self, prompt: Any = None, **more: Any) -> int:
+        """The number of the request, which is begun already."""
+        return self._number
+
+    def round(self, request: int = 0, *, control: bool = False, **fields: Any) -> None:
+        """One round of it, written at once; arguments as for ``Recorder.round``."""
+        self._trace.round(self._number, control=control, **fields)
+        self.used = True
+        if not control:
+            self.emitted += _listed(fields["emitted"]) or []
+
+    def done(self, request: int = 0) -> None:
+        """Nothing: the request is over when ``generate`` answers."""
 
 
 class Channel:
@@ -84,9 +109,9 @@ def serve(request: Any, channel: Channel) -> None:
 
 def _ask(decoder: Any, prompt: Any, limits: Limits, trace: Any, number: int) -> tuple[str, str]:
     """What came of one prompt, and why."""
-    prompts = [list(prompt)]
+    prompts, steps = [list(prompt)], Steps(trace, number)
     try:
-        answer = decoder.generate(prompts, limits)
+        answer = decoder.generate(prompts, limits, **({"trace": steps} if _takes_trace(decoder) else {}))
     except NotImplementedError as error:
         return "Declined", _text(error) or "it is not implemented"
     except BaseException as error:  # SystemExit and all
@@ -94,7 +119,7 @@ def _ask(decoder: Any, prompt: Any, limits: Limits, trace: Any, number: int) -> 
     if prompts != [prompt]:
         return "Broken", "generate changed its input: the prompts that it was handed"
     try:
-        _record(answer, trace, number)
+        _record(answer, trace, number, steps)
     except Unfit as error:
         return "Misfit", str(error)
     except BaseException as error:
@@ -102,14 +127,24 @@ def _ask(decoder: Any, prompt: Any, limits: Limits, trace: Any, number: int) -> 
     return "Driven", ""
 
 
-def _record(answer: Any, trace: Any, number: int) -> None:
+def _takes_trace(decoder: Any) -> bool:
+    try:
+        return "trace" in inspect.signature(decoder.generate).parameters
+    except (TypeError, ValueError):  # a function of some other kind, which cannot be asked
+        return False
+
+
+def _record(answer: Any, trace: Any, number: int, steps: Steps) -> None:
     entries = _listed(answer)
     if entries is None or len(entries) != 1:
         raise Unfit(f"generate answered with {_short(answer)}; expected a list with one entry per prompt, here 1")
     rounds = _listed(entries[0])
     if rounds is None:
         raise Unfit(f"generate answered a prompt with {_short(entries[0])}; expected tokens or rounds")
-    if rounds and isinstance(rounds[0], Mapping):
+    if steps.used:
+        if steps.emitted != list(rounds):
+            raise Unfit(f"generate answered {_short(rounds)}, and recorded rounds that emit {_short(steps.emitted)}")
+    elif rounds and isinstance(rounds[0], Mapping):
         for shown in rounds:
             trace.round(number, **shown)
     else:

@@ -28,7 +28,7 @@ from tree_oracle.checks.handing import NotTaken
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View, is_built_on, tells_rounds, text_of
-from tree_oracle.checks.witness import NO_WITNESS, witness_of
+from tree_oracle.checks.witness import NO_WITNESS, speculated
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
     AdapterError,
@@ -152,7 +152,7 @@ def _judged(check: Check, view: View) -> Outcome:
     against = tuple(_placed(found, view) for found in findings if found.status is not Status.PASSED)
     if against:
         status, reason = worst(found.status for found in against), against[0].sentence
-    elif status is Status.PASSED and _is_generation(view.case) and not witness_of(view.rounds).rounds:
+    elif status is Status.PASSED and _is_generation(view.case) and not speculated(view.case, view.rounds):
         status, reason = Status.NOT_OBSERVABLE, NO_WITNESS
     return Outcome(status, against, len(notes), reason, view.rounds)
 

@@ -304,12 +304,19 @@ def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRu
 
 
 def _finding(outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
-    """The finding with the place in the trace; a request that was made for no case can be seen again in the trace alone."""
+    """The finding with its place in the trace, its round counted over the request whatever the check was shown of it.
+
+    A request that was made for no case can be seen again in the trace alone.
+    """
     found = explained(outcome.findings[0], recounted.case, outcome.rounds)
-    index = min(found.round or 0, len(recounted.lines) - 1)
-    place = f"line {recounted.lines[index]}, request {request.number}: " if recounted.lines else ""
+    place, number = "", found.round
+    if recounted.lines:
+        line = recounted.lines[min(found.round or 0, len(recounted.lines) - 1)]
+        number = [one.line for one in request.rounds].index(line)
+        place = f"line {line}, request {request.number}, round {number}: "
     replay = "" if whole is None else case_id(whole)
-    return msgspec.structs.replace(found, sentence=f"{place}{found.sentence}", case=whole, replay=replay)
+    sentence = f"{place}{found.sentence}"
+    return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)
 
 
 def _environment(requests: Requests, judging: _Judging, controls: Controls) -> dict[str, str]:

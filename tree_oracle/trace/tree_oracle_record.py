@@ -52,6 +52,7 @@ _INTEGERS = ("emitted", "tokens", "parents", "depths", "positions", "accepted", 
 _ARRAYS = ("visible", "rows", "scores")
 _TEXTS = ("row_kind", "score_kind", "draft_law", "end", "kernel", "graph")
 _NUMBERS = ("bonus", "started_ns", "ended_ns")
+_COUNTS = ("rounds", "drafted", "accepted", "target_passes", "draft_passes")
 _SIZES = {"bool": 1, "int32": 4, "int64": 8, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 _SAFE = {
     "bool": "BOOL", "int32": "I32", "int64": "I64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
@@ -166,8 +167,10 @@ class Recorder:
         Fields as in the first lines of this file; further ``depths``, ``positions``, ``scores`` (one per node), ``row_kind``
         (``logits``, ``log-probabilities`` or ``probabilities``), ``score_kind`` (``logit``, ``log-probability`` or
         ``probability``), ``draft_law``, ``coins``, ``bonus``, ``kept`` (nodes whose cache rows stay), ``end`` (``eos``,
-        ``stop``, ``cap`` or ``context``), ``started_ns``, ``ended_ns``, ``kernel``, ``graph``, and ``cache``: per layer keys
-        and values, heads x rows x width, after the commit. None is the same as not given.
+        ``stop``, ``cap`` or ``context``), ``started_ns``, ``ended_ns``, ``kernel``, ``graph``, ``work`` (a dict of your
+        counters for these tokens: ``rounds`` that verified a draft, ``drafted`` and ``accepted`` tokens, ``target_passes``,
+        ``draft_passes``), and ``cache``: per layer keys and values, heads x rows x width, after the commit. None is the same
+        as not given.
 
         Raises:
             RecordError: no ``emitted``, a field that there is not, or a value that is not of its kind.
@@ -258,13 +261,26 @@ def _plain(name: str, value: Any) -> Any:
         return str(getattr(value, "value", value))
     if name == "coins":
         return [float(coin) for coin in value]
+    if name == "work":
+        return _counts(value)
     if name not in _NUMBERS:
-        known = (*_INTEGERS, *_ARRAYS, "cache", "coins", *_NUMBERS, *_TEXTS)
+        known = (*_INTEGERS, *_ARRAYS, "cache", "coins", "work", *_NUMBERS, *_TEXTS)
         raise RecordError(f"a round has no field {name!r}; it has {', '.join(known)}")
     try:
         return operator.index(value)
     except TypeError as error:
         raise RecordError(f"{name} is {_short(value)}; expected an integer") from error
+
+
+def _counts(value: Any) -> dict[str, int]:
+    try:
+        found = {name: operator.index(count) for name, count in dict(value).items()}
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"work is {_short(value)}; expected a dict of whole numbers") from error
+    unknown = [name for name in found if name not in _COUNTS]
+    if unknown:
+        raise RecordError(f"work has no count {unknown[0]!r}; it has {', '.join(_COUNTS)}")
+    return found
 
 
 def _layers(value: Any) -> dict[str, Dense]:

@@ -14,12 +14,13 @@ from tree_oracle.checks import CHECKS
 from tree_oracle.record import Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.ladder import Step, rung, steps
-from tree_oracle.report.words import acceptance_words
+from tree_oracle.report.words import acceptance_words, witnessed
 from tree_oracle.run.tally import FLOOR
 
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
 _WHOLE_TEXTS = ("SEQUENCE-01", "LAW-04")
+_ACCOUNTED = "WITNESS-02"
 
 RATES = (
     "none: a report does not say how many of its cases were drawn at random, "
@@ -66,6 +67,10 @@ def lossless(report: Report) -> bool:
     )
 
 
+def _held(report: Report, check: str) -> bool:
+    return any(result.check == check and result.status is Status.PASSED for result in report.results)
+
+
 def may_say(report: Report) -> Iterator[str]:
     """What follows from the report, weakest first."""
     for step in steps(report):
@@ -73,8 +78,10 @@ def may_say(report: Report) -> Iterator[str]:
             yield f"{step.name} held in {counted(_cases(report, step), 'judgement')}, by {', '.join(step.checks)}"
         if step.state == "broken":
             yield f"{step.name} is broken, by {', '.join(step.checks)}"
-    if report.witness.rounds:
+    if witnessed(report):
         yield f"speculation ran: {counted(report.witness.rounds, 'verify round')} were witnessed"
+        if _held(report, _ACCOUNTED):
+            yield f"the target was seen to run in every round that {_ACCOUNTED} judged"
     if lossless(report):
         yield "lossless, on these cases"
 
@@ -87,8 +94,10 @@ def may_not_say(report: Report) -> Iterator[str]:
     for step in steps(report):
         if step.state not in ("held", "broken"):
             yield f"{step.name}: {step.words}"
-    if not report.witness.rounds:
+    if not witnessed(report):
         yield "that speculation ran: no verify round was witnessed"
+    elif not _held(report, _ACCOUNTED):
+        yield f"that every token comes of a pass that was seen: {_ACCOUNTED} was not passed"
     unaccepted = acceptance_words(report)
     if unaccepted:
         yield f"that accepted tokens are handled right: {unaccepted}"
