@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ def check_decoder(
     device: str = "cpu",
     dtype: str = "float32",
     attention: str = "sdpa",
+    tolerance: str | Path | None = None,
     isolate: bool = False,
     timeout: float | None = None,
     memory: int | None = None,
@@ -47,6 +49,8 @@ def check_decoder(
         require: the rung of the ladder that must be held for exit code 0; None asks for the highest that can be seen.
         name: what to call the decoder in the report.
         device, dtype, attention: how a target given by specification is loaded.
+        tolerance: file of a report by ``tree-oracle tolerance measure`` that the noise floor is taken from; it has to be of
+            this target, device, dtype and kernel. None measures a small floor on the spot.
         isolate: run in a child process, so that crashes and hangs become results. Decoder and target are then given by
             name, since an object of this process cannot be sent to another.
         timeout: with ``isolate``, seconds per check; 600 if not given.
@@ -54,12 +58,14 @@ def check_decoder(
 
     Raises:
         UsageError: an argument is of the wrong kind, a name matches nothing, decoder and target do not fit together, or an
-            object is to be isolated.
+            object is to be isolated; or the tolerance report says nothing of this target.
+        FileError: the tolerance report cannot be read.
         DecoderError: the factory raised.
     """
     refuse_bad(
         target=target, checks=checks, families=families, profile=profile, cases=cases, seed=seed, require=require,
-        name=name, device=device, dtype=dtype, attention=attention, isolate=isolate, timeout=timeout, memory=memory,
+        name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance, isolate=isolate, timeout=timeout,
+        memory=memory,
     )  # fmt: skip
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
@@ -70,6 +76,7 @@ def check_decoder(
             device=device,
             dtype=dtype,
             attention=attention,
+            tolerance=None if tolerance is None else str(tolerance),
             checks=tuple(found.id for found in chosen),
             budget=budget,
         )
@@ -80,7 +87,9 @@ def check_decoder(
         raise UsageError("timeout and memory need isolate=True: they cannot be held to in this process")
     if isinstance(decoder, str):
         name, decoder = name or decoder, find_decoder(decoder)[1]
-    subject = make_subject(decoder, target, name=name, device=device, dtype=dtype, attention=attention)
+    subject = make_subject(
+        decoder, target, name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance
+    )
     return run_battery(subject, chosen, budget, required=require)
 
 

@@ -51,6 +51,11 @@ _HERE = "."  # --resume without a file
 @click.option("--device", default="cpu", show_default=True, help="Where a target given by SPEC runs.")
 @click.option("--dtype", default="float32", show_default=True, help="Its number format.")
 @click.option("--attention", default="sdpa", show_default=True, help="Its attention implementation.")
+@click.option(
+    "--tolerance",
+    metavar="FILE",
+    help="Take the noise floor from this report of `tree-oracle tolerance measure`. Default: measured on the spot.",
+)
 @limited
 @PYTHON
 @click.option("--trace", metavar="FILE", help="With --python: keep what was recorded.")
@@ -85,6 +90,7 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
         device=options["device"],
         dtype=options["dtype"],
         attention=options["attention"],
+        tolerance=options["tolerance"],
         checks=tuple(found.id for found in chosen),
         budget=profile_budget(options["profile"], cases=options["cases"], seed=options["seed"]),
     )

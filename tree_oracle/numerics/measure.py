@@ -31,6 +31,7 @@ from tree_oracle.numerics.passes import Passes
 from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
 from tree_oracle.numerics.signs import Shown, signs, signs_of_loss
 from tree_oracle.numerics.tolerance import Evidence, effects, tolerance, verdict
+from tree_oracle.numerics.weights import weights_of
 from tree_oracle.record import Unsupported, UsageError
 from tree_oracle.target import Target, one_torch_thread
 from tree_oracle.target.backends import backend_for, kernel_named
@@ -113,7 +114,8 @@ def measure_cell(
         for instance in made[half:]:
             measured.trial(instance)
     found, arrays = measured.result()
-    return msgspec.structs.replace(found, seconds=round(time.perf_counter() - began, 2)), arrays
+    took = round(time.perf_counter() - began, 2)
+    return msgspec.structs.replace(found, seconds=took, weights=weights_of(target)), arrays
 
 
 class _Measured:

@@ -7,6 +7,7 @@ So ``True`` is no number, and a string is no list of names.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,6 +53,7 @@ _OPTIONAL: dict[str, _Rule] = {
     "target": (_target, "a Target, or a specification such as 'exact'"),
     "profile": (_text, "'ci' or 'deep'"),
     "name": (_text, "a string"),
+    "tolerance": (lambda value: isinstance(value, str | os.PathLike), "the path of a tolerance report"),
     "cases": (lambda value: _whole(value) and value >= 0, "a whole number, 0 or more"),
     "seed": (_whole, "a whole number"),
     "require": (lambda value: _whole(value) and 0 <= value <= _HIGHEST_RUNG, f"a rung, 0 to {_HIGHEST_RUNG}"),

@@ -26,6 +26,21 @@ def versions() -> dict[str, str]:
     return block | {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
 
 
+def place(device: str) -> dict[str, str]:
+    """Versions, machine and what of a device decides how it rounds, as they stand in a tolerance report.
+
+    Raises:
+        UsageError: no such device here.
+    """
+    from tree_oracle.target import one_torch_thread  # resolved here, since it loads torch
+    from tree_oracle.target.backends import backend_for
+
+    with one_torch_thread():
+        facts = backend_for(device).environment()
+    named = {name: str(getattr(facts, name)) for name in facts.__struct_fields__}
+    return versions() | {name: value for name, value in named.items() if value}
+
+
 def _version(package: str) -> str:
     try:
         return version(package)
