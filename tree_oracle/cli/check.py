@@ -50,7 +50,7 @@ _HERE = "."  # --resume without a file
 )
 @click.option("--device", default="cpu", show_default=True, help="Where a target given by SPEC runs.")
 @click.option("--dtype", default="float32", show_default=True, help="Its number format.")
-@click.option("--attention", default="sdpa", show_default=True, help="Its attention implementation.")
+@click.option("--attention", default="sdpa", show_default=True, help="Its attention: eager, sdpa or flex_attention.")
 @click.option(
     "--tolerance",
     metavar="FILE",

@@ -11,12 +11,17 @@ from tree_oracle.record.installed import FILES, package_digest
 if TYPE_CHECKING:
     from tree_oracle.target import Target
 
+_WORDS = {"flex_attention": "flex_attention, not compiled"}
 _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
 
 
 def environment(target: Target) -> dict[str, str]:
     """Versions, machine, and how the target was run."""
-    return versions() | {"device": str(target.device), "dtype": str(target.dtype), "attention": target.attention}
+    return versions() | {
+        "device": str(target.device),
+        "dtype": str(target.dtype),
+        "attention": _WORDS.get(target.attention, target.attention),
+    }
 
 
 def versions() -> dict[str, str]:

@@ -16,8 +16,9 @@ from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.target.exact_config import ExactLMConfig
 from tree_oracle.target.spec import TargetSpec, choose, exact_arguments, parse_spec, whole
 from tree_oracle.target.tiny import CONFIGURATIONS, tiny_model
+from tree_oracle.target.uncompiled import FLEX, hold_uncompiled
 
-ATTENTIONS = ("eager", "sdpa")
+ATTENTIONS = ("eager", "sdpa", FLEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     Args:
         device: as torch writes it: cpu, cuda:0, npu:0.
         dtype: float64, float32, bfloat16 or float16.
-        attention: eager or sdpa. The exact model calls no attention kernel, so there it changes only the masks that
-            ``generate`` makes.
+        attention: eager, sdpa, or flex_attention, which is run without a compiler (see ``uncompiled``). The exact model calls
+            no attention kernel, so there it changes only the masks that ``generate`` makes, and flex_attention has none.
 
     Raises:
         UsageError: an unknown name or setting, a directory that holds no model that can be loaded safely, or a device that
@@ -69,6 +70,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     choose("attention", attention, ATTENTIONS)
     parsed = parse_spec(spec)
     model = _build(parsed, attention).eval().requires_grad_(False)
+    if attention == FLEX:
+        hold_uncompiled(model)
     model = _on(device, model)
     if model.device.type == "meta":
         raise UsageError(f"device {device!r} holds no numbers; expected one that computes, such as cpu or cuda:0")
@@ -95,6 +98,8 @@ def _build(spec: TargetSpec, attention: str) -> Any:
         return tiny_model(
             spec.architecture, seed=whole("seed", settings.get("seed", "0")), attention=attention, head=head
         )
+    if attention == FLEX:
+        raise UsageError(f"the exact model calls no attention kernel, so it has no {FLEX}; use attention eager or sdpa")
     config = ExactLMConfig(**exact_arguments(spec.settings))
     return AutoModelForCausalLM.from_config(config, attn_implementation=attention)  # type: ignore[no-untyped-call]
 
