@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,9 @@ pytestmark = pytest.mark.skipif(
     reason="this torch runs flex_attention compiled only",
 )
 
-WITH_FLEX = ("cohere2", "gemma2", "gemma3", "llama", "llama4", "mistral", "mixtral", "qwen3")
+DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
+# One of each way to hand masks on; the others, which take theirs in one of these ways, in the profile deep.
+WITH_FLEX = ("gemma2", "gemma3", "llama4", "mixtral", *(("cohere2", "llama", "mistral", "qwen3") if DEEP else ()))
 MODELS = {name: load_target(f"tiny:{name}", dtype="float64", attention=FLEX).model for name in ("gemma2", "mistral")}
 
 
@@ -57,7 +60,7 @@ def rooted(tree: CandidateTree, root: int) -> CandidateTree:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-@settings(max_examples=8)  # each example runs a model once for every node
+@settings(max_examples=6)  # each example runs a model once for every node
 @given(tree=candidate_trees(vocab_size=40, max_nodes=7), prefix=prefixes(vocab_size=40, min_size=2, max_size=12))
 def test_rows_under_flex_are_those_of_plain_passes(name: str, tree: CandidateTree, prefix: tuple[int, ...]) -> None:
     """In double precision every row of a tree, windows and capped scores included, is the last row of its own branch."""
@@ -90,7 +93,7 @@ def test_transformers_is_changed_inside_a_call_alone() -> None:
     def as_is() -> tuple[object, ...]:
         return (
             integration.compile_friendly_flex_attention,
-            masking_utils.create_block_mask,
+            vars(masking_utils)["create_block_mask"],
             operator._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG,
         )
 
@@ -104,9 +107,9 @@ def test_transformers_is_changed_inside_a_call_alone() -> None:
 
 def test_a_cell_under_flex_is_measured() -> None:
     """On a dense float32 model the rule holds and has power, and the report of a run says that nothing was compiled."""
-    cell = Cell("tiny:qwen3", "cpu", "float32", "flex", width=9, batch=1, prefix=5)
+    cell = Cell("tiny:qwen3", "cpu", "float32", "flex", width=5, batch=1, prefix=3)
     target = load_target(cell.target, attention=FLEX)
-    found, _ = measure_cell(cell, target, rows=18)
+    found, _ = measure_cell(cell, target, rows=15)
     assert (found.verdict, found.signs) == (Verdict.USABLE, ()), found.reason
     assert found.figures is not None
     assert found.figures.kernels == ("flex",)

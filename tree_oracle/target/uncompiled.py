@@ -19,6 +19,7 @@ from transformers.integrations import flex_attention as integration
 from tree_oracle.record import UsageError
 
 FLEX = "flex_attention"
+_BLOCKS = "create_block_mask"  # as transformers imports it
 _SWITCH = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"  # torch's own: without it even a plain call is traced for each shape
 
 
@@ -52,7 +53,7 @@ class _Switch:
 
 @contextmanager
 def _uncompiled() -> Iterator[None]:
-    make = masking_utils.create_block_mask
+    make: Any = getattr(masking_utils, _BLOCKS)
 
     def run(query: Any, key: Any, value: Any, training: bool = False, **options: Any) -> Any:
         return operator.flex_attention(query, key, value, **options)
@@ -62,7 +63,7 @@ def _uncompiled() -> Iterator[None]:
 
     ours = (
         (integration, "compile_friendly_flex_attention", run),
-        (masking_utils, "create_block_mask", blocks),
+        (masking_utils, _BLOCKS, blocks),
         (operator, _SWITCH, True),
     )
     before = [getattr(module, name) for module, name, _ in ours]
