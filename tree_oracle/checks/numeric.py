@@ -23,7 +23,7 @@ from tree_oracle.checks.scenes import PROMPTS, TREES
 from tree_oracle.checks.view import View, history, true_rows
 from tree_oracle.checks.widths import WIDTHS
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Level, Noise, Status
+from tree_oracle.record import Finding, Level, Noise, Status, counted
 
 _NEEDS = ("prefix", "tokens", "parents", "rows")
 
@@ -70,7 +70,7 @@ def _usable(noise: Noise, rows: int) -> Noise:
     if noise.by_chance(rows) > 1:
         raise NothingToJudge(
             Status.UNDECIDED,
-            f"{noise.samples} control rows for {rows} judged ones: about {noise.by_chance(rows):.2g} exceed by chance",
+            f"{counted(noise.samples, 'control row')} for {rows} judged: about {noise.by_chance(rows):.2g} exceed by chance",
         )
     return noise
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool
 
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, counted
 from tree_oracle.target.backends import backend_for, kernel_named
 from tree_oracle.target.dtypes import DTYPES
 
@@ -52,7 +52,9 @@ def mask_cost(
         UsageError: a kernel or dtype that is not to be had here, or a size below 1.
     """
     if min(nodes, prefix, times) < 1:
-        raise UsageError(f"{nodes} nodes, a prefix of {prefix} and {times} times; expected at least 1 of each")
+        raise UsageError(
+            f"{counted(nodes, 'node')}, a prefix of {prefix} and {times} times; expected at least 1 of each"
+        )
     backend, chosen = backend_for(device), kernel_named(kernel)
     refused = backend.dtype_refusal(dtype) or backend.refusal(kernel, dtype)
     if refused is not None:

@@ -17,8 +17,10 @@ _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
 
 def environment(target: Target) -> dict[str, str]:
     """Versions, machine, and how the target was run."""
+    from tree_oracle.target.backends.plugin import shown_device  # resolved here, since it loads torch
+
     return versions() | {
-        "device": str(target.device),
+        "device": shown_device(str(target.device)),
         "dtype": str(target.dtype),
         "attention": _WORDS.get(target.attention, target.attention),
     }

@@ -164,7 +164,7 @@ class SequentialTruth:
 
     def _float64(self) -> Target:
         if self._reference is None:
-            self._reference = self.target.in_dtype("float64")
+            self._reference = self.target.in_double()
         return self._reference
 
     def _no_rows(self) -> _Rows:

@@ -6,6 +6,8 @@ import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+from torch import nn
 from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
@@ -51,6 +53,30 @@ class Target:
         if dtype == self.dtype:
             return self
         return replace(self, model=_cast(copy.deepcopy(self.model), dtype, exact=self.exact), dtype=dtype)
+
+    def on(self, device: str) -> Target:
+        """A copy on another device; on its own device nothing more is held for it."""
+        moved: dict[int, Any] = {
+            id(one): nn.Parameter(one.detach().to(device, copy=True), one.requires_grad)
+            for one in self.model.parameters()
+        }
+        moved |= {id(one): one.detach().to(device, copy=True) for one in self.model.buffers()}
+        return replace(self, model=copy.deepcopy(self.model, moved), device=device)
+
+    def in_double(self) -> Target:
+        """A float64 copy, on the processor where the target's own device has no double precision, as Ascend's may not."""
+        at_home = self.device == "cpu" or has_double(self.device)
+        return (self if at_home else self.on("cpu")).in_dtype("float64")
+
+
+def has_double(device: str) -> bool:
+    """Whether a float64 product and a softmax run there: tried, since a device may hold what it cannot compute."""
+    try:
+        one = torch.ones(8, 8, dtype=torch.float64, device=device)
+        (one @ one).softmax(-1).cpu()
+    except (RuntimeError, NotImplementedError, TypeError):
+        return False
+    return True
 
 
 def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa") -> Target:
