@@ -192,6 +192,8 @@ def test_every_door_takes_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyP
         refused = CliRunner().invoke(main, [*run, *other])
         assert refused.exit_code == 2, refused.output
         assert "here.json is of another target" in refused.output
+    refused = CliRunner().invoke(main, [*run[:-1], "nowhere.json"])
+    assert (refused.exit_code, "tolerance 'nowhere.json' is no file" in refused.output) == (2, True)
     monkeypatch.setattr(conformance.DEFAULTS, "target", SPEC)
     monkeypatch.setattr(conformance.DEFAULTS, "tolerance", path)
     assert (

@@ -11,7 +11,7 @@ import msgspec
 from tree_oracle.checks import choose
 from tree_oracle.record import Report, UsageError
 from tree_oracle.run import Caps, Plan, carry_out, find_decoder, make_subject, profile_budget, run_battery
-from tree_oracle.run.arguments import refuse_bad
+from tree_oracle.run.arguments import refuse_bad, refuse_no_report
 from tree_oracle.target import Target
 
 
@@ -67,6 +67,7 @@ def check_decoder(
         name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance, isolate=isolate, timeout=timeout,
         memory=memory,
     )  # fmt: skip
+    refuse_no_report(tolerance)
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
     if isolate:

@@ -60,8 +60,9 @@ def _path(given: str | None) -> Path | None:
 
 
 def _refuse_untrue(target: str | None, known: Path | None, tolerance: Path | None) -> None:
-    from tree_oracle.record import TreeOracleError, UsageError
+    from tree_oracle.record import TreeOracleError
     from tree_oracle.run import refuse_untrue
+    from tree_oracle.run.arguments import refuse_no_report
     from tree_oracle.target.spec import parse_spec
 
     try:
@@ -69,8 +70,7 @@ def _refuse_untrue(target: str | None, known: Path | None, tolerance: Path | Non
             parse_spec(target)
         if known is not None:
             refuse_untrue(known)
-        if tolerance is not None and not tolerance.is_file():
-            raise UsageError(f"{tolerance} is no file; expected what tree-oracle tolerance measure wrote")
+        refuse_no_report(tolerance)
     except TreeOracleError as error:
         raise pytest.UsageError(str(error)) from error
 

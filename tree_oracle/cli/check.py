@@ -81,7 +81,9 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
     from tree_oracle.checks import choose
     from tree_oracle.report.outputs import KINDS, Outputs
     from tree_oracle.run import Interrupted, Plan, carry_out, profile_budget, save_cases
+    from tree_oracle.run.arguments import refuse_no_report
 
+    refuse_no_report(options["tolerance"])
     outputs = Outputs({kind: options[kind] for kind in KINDS})
     chosen = choose(options["checks"], options["families"])
     plan = Plan(

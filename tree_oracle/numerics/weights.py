@@ -15,5 +15,5 @@ def weights_of(target: Target) -> str:
     for name, parameter in sorted(target.model.named_parameters()):
         values = parameter.detach().cpu().contiguous()
         found.update(f"{name} {values.dtype} {tuple(values.shape)}\n".encode())
-        found.update(values.flatten().view(torch.uint8).numpy().tobytes())
+        found.update(values.flatten().view(torch.uint8).numpy())
     return found.hexdigest()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tree_oracle.record import UsageError
@@ -74,6 +75,16 @@ def refuse_bad(**given: Any) -> None:
             continue
         if not fits(value):
             raise UsageError(f"{argument} is {_short(value)}; expected {expected}")
+
+
+def refuse_no_report(tolerance: str | os.PathLike[str] | None) -> None:
+    """Return if there is a file to take the floor from, or none is asked for.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if tolerance is not None and not Path(tolerance).is_file():
+        raise UsageError(f"tolerance {str(tolerance)!r} is no file; expected what tree-oracle tolerance measure wrote")
 
 
 def _short(value: Any) -> str:
