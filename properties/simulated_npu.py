@@ -27,6 +27,7 @@ CAN_BE_SIMULATED = hasattr(backend_registration, "_setup_privateuseone_for_pytho
     getattr(torch._C, "_acc", None), "create_empty_tensor"
 )
 _present = False
+_lacks: tuple[torch.dtype, ...] = ()  # dtypes that it cannot compute
 _held: dict[int, Tensor] = {}  # by storage: what a tensor of the device holds
 _views: set[int] = set()  # storages that are copies of another tensor's numbers
 _VIEWS = {"aten::view", "aten::as_strided"}
@@ -43,15 +44,15 @@ class SimulatedBackend(CpuBackend):
 
 
 @contextmanager
-def simulated_npu() -> Iterator[SimulatedBackend]:
+def simulated_npu(lacks: tuple[torch.dtype, ...] = ()) -> Iterator[SimulatedBackend]:
     """The device is there inside the block. Torch cannot unlearn its name, but told that none is present it leaves it alone."""
-    global _present
+    global _present, _lacks
     _registered()
-    _present = True
+    _present, _lacks = True, lacks
     try:
         yield SimulatedBackend("npu")
     finally:
-        _present = False
+        _present, _lacks = False, ()
         _held.clear()
         _views.clear()
 
@@ -134,6 +135,8 @@ def _is_ours(value: Any) -> bool:
 def _wrapped(value: Any, made_by: str = "") -> Any:
     if not isinstance(value, Tensor):
         return value
+    if value.dtype in _lacks:
+        raise RuntimeError(f"the simulated device has no {value.dtype}")
     numbers = value.contiguous()
     tensor: Tensor = torch._C._acc.create_empty_tensor(tuple(value.shape), value.dtype)
     place = tensor.untyped_storage()._cdata

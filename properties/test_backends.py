@@ -139,6 +139,7 @@ def test_the_facts_of_a_device_are_plain_data() -> None:
     """They survive JSON, name the release of torch, and hold no name of the machine."""
     facts = CPU.environment()
     assert msgspec.json.decode(msgspec.json.encode(facts), type=DeviceFacts) == facts
+    assert type(facts.torch) is str  # torch's own is a class of its own, which no decoder of JSON would give back
     assert (facts.kind, facts.torch, facts.threads) == ("cpu", torch.__version__, torch.get_num_threads())
 
 

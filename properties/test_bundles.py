@@ -118,7 +118,7 @@ def test_a_wrong_tree_pass_is_seen_on_the_sheet(copied: Path) -> None:
     rows = standalone.read_tensors(copied / "one" / "rows.safetensors")
     for wrong, words in (
         (rows["0.tree"].flip(0), "the rule does not hold"),
-        (rows["0.tree"] * float("nan"), "7 rows are not finite"),
+        (rows["0.tree"] * float("nan"), "rows that are not finite: 7"),
     ):
         standalone.write_tensors(copied / "one" / "rows.safetensors", rows | {"0.tree": wrong})
         head = json.loads((copied / "one" / "site.json").read_text(encoding="utf-8"))

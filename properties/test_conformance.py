@@ -64,6 +64,15 @@ def test_the_options_choose_decoder_and_target(pytester: pytest.Pytester) -> Non
     result.stdout.fnmatch_lines(["tree-oracle: decoder decoders:Right"])
 
 
+def test_the_tolerance_report_is_named_in_the_header(pytester: pytest.Pytester) -> None:
+    """The option is shown where somebody looks for what was tested, and ends with the session."""
+    pytester.makepyfile(test_any="def test_any(tree_check):\n    tree_check()\n")
+    pytester.path.joinpath("here.json").write_text("{}", encoding="utf-8")
+    taken = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:xdist", "--tree-tolerance", "here.json")
+    taken.stdout.fnmatch_lines(["*tree-oracle: tolerance here.json*"])
+    assert DEFAULTS.tolerance is None
+
+
 def test_without_the_option_the_fixture_skips(pytester: pytest.Pytester) -> None:
     """Where no decoder is named the test is skipped."""
     pytester.makepyfile(test_any="def test_any(tree_check):\n    tree_check()\n")
@@ -136,7 +145,9 @@ def test_a_bad_list_is_a_usage_error_whatever_is_selected(
     assert "INTERNALERROR" not in said
 
 
-@pytest.mark.parametrize("option", ["--tree-target=nope", "--tree-known=nope.toml", "--tree-device=nope"])
+@pytest.mark.parametrize(
+    "option", ["--tree-target=nope", "--tree-known=nope.toml", "--tree-device=nope", "--tree-tolerance=nope.json"]
+)
 def test_an_option_that_names_nothing_stops_at_the_start(option: str, pytester: pytest.Pytester) -> None:
     """Nothing is collected, and the option is gone with the session."""
     from tree_oracle.conformance import DEFAULTS

@@ -94,8 +94,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "kernel": (
         "llama",
         {},
-        "flex_attention",
-        "attention implementation 'flex_attention' is not proven for dense tree masks",
+        "flash_attention_2",
+        "attention implementation 'flash_attention_2' is not proven for dense tree masks",
     ),
     "types that nobody reads": (
         "llama",

@@ -9,7 +9,9 @@ from simulated_npu import CAN_BE_SIMULATED, simulated_npu
 
 from tree_oracle import ReferenceDecoder
 from tree_oracle.record import UsageError
-from tree_oracle.target import load_target
+from tree_oracle.run.environment import environment
+from tree_oracle.target import SequentialTruth, load_target
+from tree_oracle.target.backends.plugin import shown_device
 from tree_oracle.tree import CandidateTree
 
 pytestmark = pytest.mark.skipif(not CAN_BE_SIMULATED, reason="this torch lets no device be written in Python")
@@ -29,6 +31,28 @@ def test_a_model_and_its_tree_pass_stay_on_the_simulated_device() -> None:
         tree = CandidateTree(*TREE, vocab_size=here.vocab_size)
         rows = [ReferenceDecoder(target).tree_logits([5, 6, 3], tree) for target in (here, there)]
         np.testing.assert_allclose(rows[1], rows[0], atol=1e-4)
+
+
+def test_the_truth_of_a_device_without_double_precision_is_on_the_processor() -> None:
+    """Where float64 cannot be computed there, the reference and its rows are the processor's own; elsewhere it stays there."""
+    text = [(3, 1, 4, 1, 5)]
+    due = SequentialTruth(load_target("tiny:qwen3")).rows(text)
+    with simulated_npu():
+        assert load_target("exact", device="npu").in_double().model.device.type == "npu"
+    with simulated_npu(lacks=(torch.float64,)):
+        there = load_target("tiny:qwen3", device="npu")
+        golden = there.in_double()
+        assert (golden.device, golden.model.device.type, golden.dtype) == ("cpu", "cpu", "float64")
+        np.testing.assert_array_equal(SequentialTruth(there).rows(text), due)
+        assert there.model.device.type == "npu"
+
+
+def test_a_report_never_calls_the_simulated_device_ascend() -> None:
+    """Without torch_npu the name npu is shown as simulated, and every other device as it is called."""
+    with simulated_npu():
+        assert environment(load_target("exact", device="npu"))["device"] == "npu (simulated)"
+    assert shown_device("npu:1") == "npu:1 (simulated)"
+    assert [shown_device(name) for name in ("cpu", "cuda:0")] == ["cpu", "cuda:0"]
 
 
 def test_tensors_of_two_devices_are_refused_there() -> None:

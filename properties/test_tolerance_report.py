@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tree_oracle.cli import main
-from tree_oracle.numerics import Sweep, ToleranceReport, Verdict, read_tolerance, run_sweep
+from tree_oracle.numerics import Found, Sweep, ToleranceReport, Verdict, read_tolerance, run_sweep
+from tree_oracle.record import MissingEngine
 from tree_oracle.report.tolerance import MARK, cell_line, counted, markdown_page, row_of
 from tree_oracle.report.tolerance_html import tolerance_page
+from tree_oracle.report.tolerance_plots import error_curves
 
 SWEEP = Sweep(
     targets=("exact", "tiny:llama"),
@@ -133,7 +136,7 @@ def test_the_commands_measure_and_report(tmp_path: Path) -> None:
     assert called("measure", file, *small, "--resume").output == ""
     shown = called("report", file, "--html", html, "--markdown", markdown)
     assert shown.exit_code == 0, shown.output
-    assert "1 cells: 1 exact" in shown.output
+    assert "1 cell: 1 exact" in shown.output
     assert MARK in Path(html).read_text(encoding="utf-8")
     Path(markdown).write_text("mine", encoding="utf-8")
     refused = called("report", file, "--markdown", markdown)
@@ -163,3 +166,22 @@ def test_a_planted_fault_ends_with_exit_code_1(tmp_path: Path) -> None:
     wrong = called("measure", str(tmp_path / "b.json"), *size, "--fault", "rounding")
     assert wrong.exit_code == 2
     assert "unknown numerical fault 'rounding'" in wrong.output
+
+
+def test_a_page_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where plots cannot be drawn, the message names the extra `plots` and what needs none."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(
+        MissingEngine, match="the extra `plots` .*pip install 'tree-oracle\\[plots\\]'.*--markdown needs"
+    ):
+        error_curves([], "none")
+
+
+@pytest.mark.parametrize(("cells", "told"), [(0, "0 cells: none"), (1, "1 cell: "), (2, "2 cells: ")])
+def test_one_cell_is_one_cell(cells: int, told: str) -> None:
+    """The count of cells is a number with its noun."""
+    sweep = Sweep(("exact",), "cpu", ("float32",), ("sdpa",), (9,), (1,), tuple(range(1, cells + 1)), rows=1)
+    found = tuple(Found(cell, Verdict.UNMEASURED, "not here") for cell in sweep.cells)
+    report = ToleranceReport(sweep=sweep, environment={}, cells=found, complete=True)
+    assert counted(report).startswith(told)
+    assert "1 row or more in each cell" in markdown_page(report)

@@ -23,7 +23,7 @@ from tree_oracle.numerics.signs import (
     signs_of_loss,
 )
 from tree_oracle.numerics.tolerance import Evidence, effects, tolerance, verdict
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, counted
 
 EIGHTHS = st.integers(0, 64).map(lambda n: n / 8)  # sums are exact
 
@@ -76,7 +76,7 @@ def test_one_more_than_the_largest_of_n_is_met_by_chance(count: int, judged: int
     said, reason = verdict(rule, effects(found.effects, rule.allowed), exact=False)
     assert (said is Verdict.UNDECIDED) == (judged > count + 1)
     if said is Verdict.UNDECIDED:
-        assert f"{count} control rows for {judged} judged ones" in reason
+        assert f"{counted(count, 'control row')} for {judged} judged:" in reason
 
 
 def of(**changed: object) -> Evidence:

@@ -86,7 +86,7 @@ def test_a_right_run_is_held(tmp_path: Path, rows: str) -> None:
     found = statuses(report)
     assert {name for name, status in found.items() if status is PASSED} == {
         *(f"VISIBLE-0{i}" for i in (1, 2, 3)), "POSITION-01", "HISTORY-01", "COMMIT-02", "COMMIT-03", "GATHER-01", "GATHER-02",
-        "GATHER-03", "GREEDY-01", "GREEDY-02", "METRIC-01", "SEQUENCE-01", "STOP-02", "STOP-03", "WITNESS-01",
+        "GATHER-03", "GREEDY-01", "GREEDY-02", "METRIC-01", "NUMERIC-01", "SEQUENCE-01", "STOP-02", "STOP-03", "WITNESS-01",
     }  # fmt: skip
     assert set(found.values()) == {PASSED, HIDDEN, Status.NOT_APPLICABLE}
     assert (report.exit_code, report.held, report.grade) == (0, 3, "A")
@@ -126,7 +126,7 @@ def test_a_planted_fault_is_found_in_a_trace(tmp_path: Path, fault: str) -> None
 @pytest.mark.parametrize(("without", "hidden"), [
     (("visible",), {"VISIBLE-01", "VISIBLE-02", "VISIBLE-03"}),
     (("positions",), {"POSITION-01"}),
-    (("rows",), {"HISTORY-01", "COMMIT-03"}),
+    (("rows",), {"HISTORY-01", "COMMIT-03", "NUMERIC-01"}),
     (("scores",), {"GATHER-02"}),
     (("kept",), {"COMMIT-02"}),
     (("accepted", "bonus"), {"GATHER-01", "GATHER-03", "GREEDY-01", "GREEDY-02", "METRIC-01"}),

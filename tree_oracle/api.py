@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from tree_oracle.checks import choose
 from tree_oracle.record import Report, UsageError
 from tree_oracle.run import Caps, Plan, carry_out, find_decoder, make_subject, profile_budget, run_battery
-from tree_oracle.run.arguments import refuse_bad
+from tree_oracle.run.arguments import refuse_bad, refuse_no_report
 from tree_oracle.target import Target
 
 
@@ -28,6 +29,7 @@ def check_decoder(
     device: str = "cpu",
     dtype: str = "float32",
     attention: str = "sdpa",
+    tolerance: str | Path | None = None,
     isolate: bool = False,
     python: str | None = None,
     timeout: float | None = None,
@@ -48,6 +50,8 @@ def check_decoder(
         require: the rung of the ladder that must be held for exit code 0; None asks for the highest that can be seen.
         name: what to call the decoder in the report.
         device, dtype, attention: how a target given by specification is loaded.
+        tolerance: file of a report by ``tree-oracle tolerance measure`` that the noise floor is taken from; it has to be of
+            this target, device, dtype and kernel. None measures a small floor on the spot.
         isolate: run in a child process, so that crashes and hangs become results. Decoder and target are then given by
             name, since an object of this process cannot be sent to another.
         python: another interpreter to run the decoder under, which then answers ``generate`` (``docs/another-python.md``).
@@ -57,14 +61,16 @@ def check_decoder(
 
     Raises:
         UsageError: an argument is of the wrong kind, a name matches nothing, decoder and target do not fit together, or an
-            object is to be run in another process.
+            object is to be run in another process; or the tolerance report says nothing of this target.
+        FileError: the tolerance report cannot be read.
         DecoderError: the factory raised.
     """
     refuse_bad(
         target=target, checks=checks, families=families, profile=profile, cases=cases, seed=seed, require=require,
-        name=name, device=device, dtype=dtype, attention=attention, isolate=isolate, python=python, timeout=timeout,
-        memory=memory,
+        name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance, isolate=isolate, python=python,
+        timeout=timeout, memory=memory,
     )  # fmt: skip
+    refuse_no_report(tolerance)
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
     if isolate or python is not None:
@@ -81,6 +87,7 @@ def check_decoder(
             device=device,
             dtype=dtype,
             attention=attention,
+            tolerance=None if tolerance is None else str(tolerance),
             checks=tuple(found.id for found in chosen),
             budget=budget,
         )
@@ -96,7 +103,9 @@ def check_decoder(
         raise UsageError("timeout and memory need isolate=True or python=...: they cannot be held to in this process")
     if isinstance(decoder, str):
         name, decoder = name or decoder, find_decoder(decoder)[1]
-    subject = make_subject(decoder, target, name=name, device=device, dtype=dtype, attention=attention)
+    subject = make_subject(
+        decoder, target, name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance
+    )
     return run_battery(subject, chosen, budget, required=require)
 
 

@@ -35,6 +35,7 @@ class Defaults:
     target: str | None = None
     device: str = "cpu"
     known: Path | None = None  # file of known failures
+    tolerance: Path | None = None  # report that the floor of that target is taken from
 
 
 DEFAULTS = Defaults()
@@ -54,8 +55,9 @@ class TestedDecoder:
         """The battery that judges it."""
         from tree_oracle.run import Battery, Budget, make_subject
 
-        target = self.target or DEFAULTS.target
-        subject = make_subject(self.decoder, target, name=self.name, device=DEFAULTS.device)
+        target, said = self.target or DEFAULTS.target, DEFAULTS
+        floor = said.tolerance if self.target is None else None  # it is of the target that the options name
+        subject = make_subject(self.decoder, target, name=self.name, device=said.device, tolerance=floor)
         return Battery(subject, Budget(cases=self.cases))
 
     @cached_property

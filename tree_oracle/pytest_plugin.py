@@ -1,8 +1,9 @@
-"""The door for pytest. Inert until used: it adds four options and one fixture, and imports nothing of ours before that.
+"""The door for pytest. Inert until used: it adds five options and one fixture, and imports nothing of ours before that.
 
     --tree-decoder MODULE:ATTRIBUTE   the decoder that tests with the fixture ``tree_check`` are parametrised over
     --tree-target SPEC                the target where a test names none
     --tree-device DEVICE              where that target runs
+    --tree-tolerance FILE             tolerance report that the noise floor of that target is taken from
     --tree-known FILE                 failures that are known: reported as expected, and failed if they are none
 
 A conformance suite that is not written for one decoder asks for the fixture:
@@ -28,6 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tree-target", metavar="SPEC", help="target where a test names none, such as exact or tiny:qwen3")
     group.addoption("--tree-device", metavar="DEVICE", help="device of that target, such as cpu or cuda:0")
     group.addoption(
+        "--tree-tolerance",
+        metavar="FILE",
+        help="take the noise floor from this report of tree-oracle tolerance measure; default: measured on the spot",
+    )
+    group.addoption(
         "--tree-known",
         metavar="FILE",
         help="known failures: TOML with a [[known]] entry for each, of check, reason, tracker and perhaps decoder",
@@ -36,22 +42,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hand the options on, if there are any, for this session. Names are looked at before anything is selected."""
-    target, device, known = (config.getoption(f"--tree-{name}") for name in ("target", "device", "known"))
-    if target is None and device is None and known is None:
+    options = {name: config.getoption(f"--tree-{name}") for name in ("target", "device", "known", "tolerance")}
+    if not any(value is not None for value in options.values()):
         return
     from tree_oracle.conformance import DEFAULTS
 
     before = vars(DEFAULTS).copy()
     config.add_cleanup(lambda: vars(DEFAULTS).update(before))
-    DEFAULTS.target = target
-    DEFAULTS.device = device or DEFAULTS.device
-    DEFAULTS.known = Path(known) if known is not None else None
-    _refuse_untrue(target, device, DEFAULTS.known)
+    DEFAULTS.target = options["target"]
+    DEFAULTS.device = options["device"] or DEFAULTS.device
+    DEFAULTS.known, DEFAULTS.tolerance = _path(options["known"]), _path(options["tolerance"])
+    _refuse_untrue(DEFAULTS.target, options["device"], DEFAULTS.known, DEFAULTS.tolerance)
 
 
-def _refuse_untrue(target: str | None, device: str | None, known: Path | None) -> None:
+def _path(given: str | None) -> Path | None:
+    return Path(given) if given is not None else None
+
+
+def _refuse_untrue(target: str | None, device: str | None, known: Path | None, tolerance: Path | None) -> None:
     from tree_oracle.record import TreeOracleError
     from tree_oracle.run import refuse_untrue
+    from tree_oracle.run.arguments import refuse_no_report
     from tree_oracle.target.spec import parse_spec
 
     try:
@@ -59,6 +70,7 @@ def _refuse_untrue(target: str | None, device: str | None, known: Path | None) -
             parse_spec(target)
         if known is not None:
             refuse_untrue(known)
+        refuse_no_report(tolerance)
         if device is not None:
             from tree_oracle.target import refuse_device  # resolved here, since it loads torch
 
@@ -69,7 +81,7 @@ def _refuse_untrue(target: str | None, device: str | None, known: Path | None) -
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """One line that names what is under test, only if something is."""
-    shown = {name: config.getoption(f"--tree-{name}") for name in ("decoder", "target", "device", "known")}
+    shown = {name: config.getoption(f"--tree-{name}") for name in ("decoder", "target", "device", "known", "tolerance")}
     given = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
     return f"tree-oracle: {given}" if given else None
 

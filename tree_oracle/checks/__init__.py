@@ -14,6 +14,7 @@ from tree_oracle.checks import (  # noqa: F401  (importing a family registers it
     metric,
     move,
     move_states,
+    numeric,
     outcomes_paths,
     outcomes_shared,
     pathstate,

@@ -82,11 +82,9 @@ def need_power(truth: Truth) -> None:
         NothingToJudge: undecided, because wrong rows might agree as well.
     """
     if not has_power(truth):
-        noise = truth.noise()
         raise NothingToJudge(
             Status.UNDECIDED,
-            f"the rows agree within the noise of this target, but that has no power: {noise.allowed:.3g} logits are allowed "
-            f"and one wrong token in the history moved a row by only {noise.wrong_history:.3g}",
+            f"the rows agree within the noise of this target, but that has no power: {truth.noise().powerless}",
         )
 
 

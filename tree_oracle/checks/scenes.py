@@ -1,6 +1,7 @@
 """The scenes: which cases each seam is driven with.
 
 trees    one tree over a prefix                        lay_out, tree_logits
+widths   a tree, a branch, other tokens (in ``widths``)  tree_logits
 wide     two larger trees (in ``wide``)                lay_out
 pairs    two trees that differ in one node's token     tree_logits
 ties     a tree and made-up rows with many ties        accept

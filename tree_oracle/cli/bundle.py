@@ -27,9 +27,12 @@ def bundle() -> None:
 def make(folder: str, target: str, trees: int, prefix: int, width: int, seed: int) -> int:
     """Make a bundle in FOLDER. On the other machine: python FOLDER/run.py --help, which needs only torch."""
     from tree_oracle.numerics.bundle import make_bundle
+    from tree_oracle.record import counted
 
     head = make_bundle(Path(folder), target, count=trees, prefix=prefix, width=width, seed=seed)
-    click.echo(f"{folder}: {head.instances} trees; run.py agrees with the golden rows to {head.agreement:.2g} logits")
+    click.echo(
+        f"{folder}: {counted(head.instances, 'tree')}; run.py agrees with the golden rows to {head.agreement:.2g} logits"
+    )
     return 0
 
 

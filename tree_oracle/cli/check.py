@@ -50,7 +50,12 @@ _HERE = "."  # --resume without a file
 )
 @click.option("--device", default="cpu", show_default=True, help="Where a target given by SPEC runs.")
 @click.option("--dtype", default="float32", show_default=True, help="Its number format.")
-@click.option("--attention", default="sdpa", show_default=True, help="Its attention implementation.")
+@click.option("--attention", default="sdpa", show_default=True, help="Its attention: eager, sdpa or flex_attention.")
+@click.option(
+    "--tolerance",
+    metavar="FILE",
+    help="Take the noise floor from this report of `tree-oracle tolerance measure`. Default: measured on the spot.",
+)
 @limited
 @PYTHON
 @click.option("--trace", metavar="FILE", help="With --python: keep what was recorded.")
@@ -76,7 +81,9 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
     from tree_oracle.checks import choose
     from tree_oracle.report.outputs import KINDS, Outputs
     from tree_oracle.run import Interrupted, Plan, carry_out, profile_budget, save_cases
+    from tree_oracle.run.arguments import refuse_no_report
 
+    refuse_no_report(options["tolerance"])
     outputs = Outputs({kind: options[kind] for kind in KINDS})
     chosen = choose(options["checks"], options["families"])
     plan = Plan(
@@ -85,6 +92,7 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
         device=options["device"],
         dtype=options["dtype"],
         attention=options["attention"],
+        tolerance=options["tolerance"],
         checks=tuple(found.id for found in chosen),
         budget=profile_budget(options["profile"], cases=options["cases"], seed=options["seed"]),
     )

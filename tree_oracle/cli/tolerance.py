@@ -47,6 +47,7 @@ def measure(file: str, resume: bool, as_json: bool, device: str, rows: int, seed
     from tree_oracle.report import make_console
     from tree_oracle.report.outputs import refuse_foreign
     from tree_oracle.report.tolerance import cell_line
+    from tree_oracle.run.environment import place
 
     path, console = Path(file), make_console()
     refuse_foreign(path, "tolerance report", (f'"{FORMAT}"'.encode(),))
@@ -55,7 +56,7 @@ def measure(file: str, resume: bool, as_json: bool, device: str, rows: int, seed
         report = run_sweep(
             sweep,
             path,
-            _place(device),
+            place(device),
             resume=resume,
             on_cell=lambda found: None if as_json else console.print(cell_line(found), soft_wrap=True, markup=False),
         )
@@ -106,15 +107,3 @@ def _exit_code(report: Any) -> int:
 
     unlike = any(found.verdict is Verdict.EXCEEDED or found.signs for found in report.cells)
     return EXIT_FAILED if unlike else 0
-
-
-def _place(device: str) -> dict[str, str]:
-    """Versions, machine and device, as they stand in a report."""
-    from tree_oracle.run.environment import versions
-    from tree_oracle.target import one_torch_thread
-    from tree_oracle.target.backends import backend_for
-
-    with one_torch_thread():
-        facts = backend_for(device).environment()
-    named = {name: str(getattr(facts, name)) for name in facts.__struct_fields__}
-    return versions() | {name: value for name, value in named.items() if value}

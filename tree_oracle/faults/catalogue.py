@@ -18,6 +18,7 @@ from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.length_faults import LENGTH_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.narrow_faults import NARROW_FAULTS
+from tree_oracle.faults.numeric_faults import NUMERIC_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.path_faults import PATH_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
@@ -245,6 +246,7 @@ _CATALOGUE = (
     *RANK_FAULTS,
     *PATH_FAULTS,
     *DRAFTER_FAULTS,
+    *NUMERIC_FAULTS,
     *NARROW_FAULTS,
 )
 

@@ -19,7 +19,7 @@ from tree_oracle.masked.kinds import FULL, MASK_PER_KIND, ONE_MASK, layer_kinds
 from tree_oracle.record import Unsupported
 
 PROVEN_MODEL_TYPES = tuple(sorted(ONE_MASK + MASK_PER_KIND))
-PROVEN_ATTENTION = ("eager", "sdpa")
+PROVEN_ATTENTION = ("eager", "sdpa", "flex_attention")
 
 _RECURRENT = "its recurrent layers carry one state from slot to slot and ignore the mask, so siblings see each other"
 _CONVOLVED = "its convolutions mix neighbouring slots and ignore the mask, so siblings see each other"

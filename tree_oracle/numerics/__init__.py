@@ -12,5 +12,7 @@ from tree_oracle.numerics.document import Sweep as Sweep
 from tree_oracle.numerics.document import ToleranceReport as ToleranceReport
 from tree_oracle.numerics.document import read_cell_arrays as read_cell_arrays
 from tree_oracle.numerics.document import read_tolerance as read_tolerance
+from tree_oracle.numerics.floor import WrongFloor as WrongFloor
+from tree_oracle.numerics.floor import floor_from as floor_from
 from tree_oracle.numerics.measure import measure_cell as measure_cell
 from tree_oracle.numerics.sweep import run_sweep as run_sweep

@@ -97,6 +97,7 @@ class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     figures: Figures | None = None
     signs: tuple[str, ...] = ()  # what does not look like rounding (``signs``)
     seconds: float = 0.0
+    weights: str = ""  # SHA-256 of what was measured (``weights``); empty in reports of older releases
 
     @property
     def allowed(self) -> float | None:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Float
 
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, counted
 
 Rows = Float[np.ndarray, "k vocab"]
 Gaps = Float[np.ndarray, " k"]
@@ -57,7 +57,7 @@ def spread(found: Gaps) -> Spread:
     """
     if not len(found) or not np.isfinite(found).all():
         raise UsageError(
-            f"{len(found)} gaps, {int((~np.isfinite(found)).sum())} not finite; expected finite ones, at least 1"
+            f"{counted(len(found), 'gap')}, {int((~np.isfinite(found)).sum())} not finite; expected finite ones, at least 1"
         )
     p50, p90, p99 = (float(np.quantile(found, share, method="inverted_cdf")) for share in (0.5, 0.9, 0.99))
     largest = float(found.max())

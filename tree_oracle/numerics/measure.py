@@ -12,12 +12,11 @@ copy of the weights *as the cell's dtype holds them*, so that what is measured i
 
 from __future__ import annotations
 
-import copy
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -31,7 +30,8 @@ from tree_oracle.numerics.passes import Passes
 from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
 from tree_oracle.numerics.signs import Shown, signs, signs_of_loss
 from tree_oracle.numerics.tolerance import Evidence, effects, tolerance, verdict
-from tree_oracle.record import Unsupported, UsageError
+from tree_oracle.numerics.weights import weights_of
+from tree_oracle.record import Unsupported, UsageError, counted
 from tree_oracle.target import Target, one_torch_thread
 from tree_oracle.target.backends import backend_for, kernel_named
 from tree_oracle.target.reach import reaches
@@ -78,8 +78,7 @@ class _Gathered:
 
 def reference_of(target: Target) -> Target:
     """The float64 copy on the CPU by which the target is measured."""
-    golden = replace(target, model=copy.deepcopy(target.model).to("cpu"), device="cpu")
-    return golden.in_dtype("float64")
+    return target.on("cpu").in_dtype("float64")
 
 
 def measure_cell(
@@ -97,7 +96,7 @@ def measure_cell(
     """
     began, each = time.perf_counter(), cell.width * cell.batch
     if rows < 1:
-        raise UsageError(f"{rows} rows to judge; expected at least 1")
+        raise UsageError(f"{counted(rows, 'row')} to judge; expected at least 1")
     if cell.prefix + cell.width > target.context_length:
         raise UsageError(
             f"prefix {cell.prefix} and width {cell.width} do not fit into a context of {target.context_length} tokens"
@@ -113,7 +112,8 @@ def measure_cell(
         for instance in made[half:]:
             measured.trial(instance)
     found, arrays = measured.result()
-    return msgspec.structs.replace(found, seconds=round(time.perf_counter() - began, 2)), arrays
+    took = round(time.perf_counter() - began, 2)
+    return msgspec.structs.replace(found, seconds=took, weights=weights_of(target)), arrays
 
 
 class _Measured:
@@ -176,7 +176,7 @@ class _Measured:
         if any(lost.values()):
             return self._lost(lost), None
         if not sum(len(part.gap) for part in self.seen.compared["tree"]):
-            reason = f"routing: all {self.seen.routed} judged rows go to other experts in the tree pass"
+            reason = f"routing: all of {counted(self.seen.routed, 'judged row')} go to other experts in the tree pass"
             return Found(self.cell, Verdict.UNDECIDED, reason), None
         sequential, tree, plain = (self.seen.joined(name) for name in ("sequential", "tree", "plain"))
         moved = {kind: np.array(found) for kind, found in self.seen.effects.items()}
@@ -185,7 +185,7 @@ class _Measured:
         said = effects(moved, rule.allowed)
         decided, reason = verdict(rule, said, exact=self.target.exact)
         if self.seen.routed:
-            reason += f"; {self.seen.routed} more rows go to other experts and are judged apart"
+            reason += f"; rows that go to other experts, judged apart: {self.seen.routed}"
         controls = {name: Control(spread(found), int((found == 0).sum())) for name, found in changes.items()}
         chain = {name: self.seen.joined(name).errors(rule.allowed) for name in ("decode", "wide")}
         figures = Figures(

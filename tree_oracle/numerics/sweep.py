@@ -30,6 +30,8 @@ def load_cell(cell: Cell) -> Target:
         UsageError: an unknown name, or a device, dtype or kernel that is not to be had here.
     """
     backend, kernel = backend_for(cell.device), kernel_named(cell.kernel)
+    if kernel.compiles:
+        raise UsageError(f"{kernel.name} in a model is not measured: it is compiled anew for every shape; ask for flex")
     refused = backend.dtype_refusal(cell.dtype) or backend.refusal(kernel.name, cell.dtype)
     if refused is not None:
         raise UsageError(f"{kernel.name} in {cell.dtype} on {cell.device}: {refused}")

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from tree_oracle.numerics.cell import Effect, Tolerance, Verdict
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, counted
 
 Gaps = Float[np.ndarray, " k"]
 
@@ -44,8 +44,8 @@ def tolerance(found: Evidence) -> Tolerance:
     """
     if not len(found.sequential) or len(found.tree) != len(found.plain):
         raise UsageError(
-            f"{len(found.sequential)} plain rows to make a rule from, {len(found.tree)} tree rows with {len(found.plain)} "
-            f"plain ones; expected at least 1, and one for each"
+            f"{counted(len(found.sequential), 'plain row')} to make a rule from, {counted(len(found.tree), 'tree row')} with "
+            f"{len(found.plain)} plain ones; expected at least 1, and one for each"
         )
     sequential, floor = float(found.sequential.max()), float(found.control.max(initial=0.0))
     allowed = 2 * sequential + floor
@@ -83,19 +83,22 @@ def verdict(found: Tolerance, moved: Mapping[str, Effect], *, exact: bool) -> tu
     """What the tolerance is worth, and the sentence that says so."""
     tried, caught = sum(one.n for one in moved.values()), sum(one.caught for one in moved.values())
     if exact and (found.allowed > 0 or found.exceeded):
-        return Verdict.EXCEEDED, f"{found.exceeded} of {found.judged} rows differ; on the exact model none may"
+        return (
+            Verdict.EXCEEDED,
+            f"{found.exceeded} of {counted(found.judged, 'row')} differ; on the exact model none may",
+        )
     if found.by_chance > 1:
         return Verdict.UNDECIDED, (
-            f"{found.controls} control rows for {found.judged} judged ones: about {found.by_chance:.2g} exceed by chance"
+            f"{counted(found.controls, 'control row')} for {found.judged} judged: about {found.by_chance:.2g} exceed by chance"
         )
     if found.plain_exceeded:
         return Verdict.INFEASIBLE, (
-            f"the plain pass exceeds {found.allowed:.3g} logits in {found.plain_exceeded} of {found.judged} rows"
+            f"the plain pass exceeds {found.allowed:.3g} logits in {found.plain_exceeded} of {counted(found.judged, 'row')}"
         )
     if found.unexplained:
         return Verdict.EXCEEDED, (
-            f"{found.unexplained} of {found.judged} tree rows are off by more than {found.allowed:.3g} logits, and by more "
-            f"than twice the plain pass's error there"
+            f"{found.unexplained} of {counted(found.judged, 'tree row')} are off by more than {found.allowed:.3g} logits, and "
+            f"by more than twice the plain pass's error there"
         )
     if caught < tried or not tried:
         return Verdict.OVERLAP, (
@@ -103,8 +106,8 @@ def verdict(found: Tolerance, moved: Mapping[str, Effect], *, exact: bool) -> tu
             f"histories move a row by no more"
         )
     if exact:
-        return Verdict.EXACT, f"{found.judged} rows bit for bit; all {tried} wrong histories change theirs"
+        return Verdict.EXACT, f"{counted(found.judged, 'row')} bit for bit; all {tried} wrong histories change theirs"
     return Verdict.USABLE, (
-        f"{found.allowed:.3g} logits: the plain pass meets it in all {found.judged} rows, and the least of {tried} wrong "
-        f"histories is {found.separation:.3g} times as far off"
+        f"{found.allowed:.3g} logits: the plain pass meets it in all of {counted(found.judged, 'row')}, and the least of "
+        f"{tried} wrong histories is {found.separation:.3g} times as far off"
     )

@@ -15,9 +15,12 @@ import msgspec
 
 from tree_oracle.record.finding import Finding
 from tree_oracle.record.status import Level, Status
+from tree_oracle.record.truth import Grade
 
 REPORT_FORMAT = "tree-oracle-report"
 REPORT_VERSION = 1
+
+BITWISE = 5  # the rung whose checks are all ``should``: many right decoders do not hold it
 
 EXIT_HELD, EXIT_FAILED, EXIT_USAGE, EXIT_ADAPTER, EXIT_UNDECIDED = 0, 1, 2, 3, 4
 
@@ -156,8 +159,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def held(self) -> int | None:
-        """The strongest rung whose checks all passed, every lower rung held or not observable; None: none is held."""
-        return _held(self._must())
+        """The strongest rung whose checks all passed, every lower rung held or not observable; None: none is held.
+
+        ``must`` checks count, and on the rung ``BITWISE``, which is asked of nobody who does not require it, ``should`` checks;
+        not on the exact model, where nothing rounds.
+        """
+        return _held(self.rungs)
 
     @property
     def broken(self) -> int | None:
@@ -169,11 +176,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """See the module's first lines."""
         due = [result for result in self._must() if result.known is None]
         statuses, held = {result.status for result in due}, _held(due)
+        reached = _held([result for result in self.rungs if result.known is None])
         if self.violations or Status.FAILED in statuses:
             return EXIT_FAILED
         if Status.ERROR in statuses:
             return EXIT_ADAPTER
-        if held is None or held < self._asked(due) or self.ledger.missed:
+        if held is None or (reached or 0) < self._asked(due) or self.ledger.missed:
             return EXIT_UNDECIDED
         return EXIT_HELD
 
@@ -197,6 +205,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             return self.required
         shown = [r.rung for r in due if r.status not in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)]
         return max(shown, default=0)
+
+    @property
+    def rungs(self) -> list[CheckResult]:
+        """The results that rungs are held by."""
+        bitwise = [
+            r for r in self.results if r.rung == BITWISE and r.level is Level.SHOULD and self.grade != Grade.EXACT
+        ]
+        return [*self._must(), *bitwise]
 
     def _must(self) -> list[CheckResult]:
         return [result for result in self.results if result.level is Level.MUST]

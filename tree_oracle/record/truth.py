@@ -38,6 +38,8 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # tokens are run in two pieces instead of one.
     cache: float = 0.0
     samples: int = 0  # control rows behind the figures
+    origin: str = "measured on the spot"
+    unusable: str = ""  # why the figures tell nothing, as the report says that they come from
 
     @property
     def allowed(self) -> float:
@@ -55,7 +57,17 @@ class Noise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def has_power(self) -> bool:
         """Every wrong history that was tried moved its row by more than is allowed, so rows that agree are evidence."""
-        return self.wrong_history > self.allowed
+        return not self.unusable and self.wrong_history > self.allowed
+
+    @property
+    def powerless(self) -> str:
+        """Why rows that agree are no evidence; empty if they are."""
+        if self.has_power:
+            return ""
+        return self.unusable or (
+            f"{self.allowed:.3g} logits are allowed and one wrong token in the history moved a row by only "
+            f"{self.wrong_history:.3g}"
+        )
 
 
 class Truth(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tree_oracle.record import Level, Report, Status
+from tree_oracle.record import CheckResult, Report, Status
 
 RUNGS = {
     0: "adapter sane",
@@ -43,7 +43,7 @@ class Step:
     number: int
     state: str  # held, broken, error, undecided, above (passed, but a lower rung is not held), unseen or none
     words: str
-    checks: tuple[str, ...]  # the ``must`` checks behind the words
+    checks: tuple[str, ...]  # the checks behind the words: ``must``, but on the last rung
 
     @property
     def name(self) -> str:
@@ -63,15 +63,22 @@ def steps(report: Report) -> list[Step]:
     return [_step(report, number) for number in sorted(RUNGS.keys() - {0} | {result.rung for result in report.results})]
 
 
+def _why_not(report: Report, number: int, due: list[CheckResult]) -> str:
+    if due:
+        return "not seen"
+    run = any(result.rung == number for result in report.results)
+    return "no word on it, since nothing rounds on the exact model" if run else "no check was run"
+
+
 def _step(report: Report, number: int) -> Step:
-    due = [result for result in report.results if result.level is Level.MUST and result.rung == number]
+    due = [result for result in report.rungs if result.rung == number]
     for status, state, words in _AGAINST:
         checks = tuple(result.check for result in due if result.status is status)
         if checks:
             return Step(number, state, words, checks)
     passed = tuple(result.check for result in due if result.status is Status.PASSED)
     if not passed:
-        return Step(number, "unseen" if due else "none", "not seen" if due else "no check was run", ())
+        return Step(number, "unseen" if due else "none", _why_not(report, number, due), ())
     if report.held is not None and number <= report.held:
         return Step(number, "held", "held", passed)
     return Step(number, "above", "passed, but a lower rung is not held", passed)

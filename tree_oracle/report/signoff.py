@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tree_oracle.numerics.bundle import Sheet
 from tree_oracle.numerics.bundle.sheet import Answer, SiteFigures
+from tree_oracle.record import counted
 from tree_oracle.report.markdown_text import cell, prose
 
 MARK = "<!-- tree-oracle sign-off -->"
@@ -23,9 +24,9 @@ def signoff_page(sheet: Sheet) -> str:
         MARK,
         f"# Sign-off: {cell(bundle.target)}",
         prose(
-            f"{bundle.instances} trees of {bundle.width} rows behind {bundle.prefix} tokens, seed {bundle.seed}. Golden rows "
-            f"are float64 rows from the CPU for the weights as each dtype holds them; the program that ran on the sites agrees "
-            f"with them to {bundle.agreement:.2g} logits in float64."
+            f"{counted(bundle.instances, 'tree')} of {counted(bundle.width, 'row')} behind {counted(bundle.prefix, 'token')}, "
+            f"seed {bundle.seed}. Golden rows are float64 rows from the CPU for the weights as each dtype holds them; the "
+            f"program that ran on the sites agrees with them to {bundle.agreement:.2g} logits in float64."
         ),
         _table(_HEAD, [row for site in sheet.sites for row in _site_rows(site)]),
         f"## {_TITLES[1]}",
@@ -44,10 +45,10 @@ def signoff_page(sheet: Sheet) -> str:
 def rule_line(found: SiteFigures) -> str:
     """The rule of the tolerances on one site, and whether its passes repeat."""
     if found.lost:
-        return f"{found.lost} rows are not finite; nothing else is said"
+        return f"rows that are not finite: {found.lost}; nothing else is said"
     tree, plain, width = found.gap["tree"], found.gap["plain"], found.width
     holds = "holds" if found.holds else "does not hold"
-    again = "repeats bit for bit" if not found.again else f"{found.again} rows differ when repeated"
+    again = "repeats bit for bit" if not found.again else f"gives other bits when repeated, rows: {found.again}"
     sum_ = f"2 x {plain:.3g} + {width:.3g} = {found.allowed:.3g}"
     return f"the rule {holds}: tree error {tree:.3g}, allowed {sum_} logits; the tree pass {again}"
 

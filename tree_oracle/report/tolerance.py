@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tree_oracle.numerics import Found, ToleranceReport, Verdict
 from tree_oracle.numerics.signs import EXPLAINED
+from tree_oracle.record import counted as number_of
 from tree_oracle.report.markdown_text import cell, folded, prose
 
 MARK = "<!-- tree-oracle tolerance -->"
@@ -53,10 +54,12 @@ def cell_line(found: Found) -> str:
 
 def counted(report: ToleranceReport) -> str:
     """How many cells have each verdict, and whether any are missing."""
-    counts = [(kind, sum(found.verdict is kind for found in report.cells)) for kind in Verdict]
-    told = ", ".join(f"{count} {kind.value}" for kind, count in counts if count)
+    kinds = [(kind, sum(found.verdict is kind for found in report.cells)) for kind in Verdict]
+    told = ", ".join(f"{count} {kind.value}" for kind, count in kinds if count)
     missing = len(report.sweep.cells) - len(report.cells)
-    return f"{len(report.cells)} cells: {told or 'none'}" + (f"; {missing} not reached yet" if missing else "")
+    return f"{number_of(len(report.cells), 'cell')}: {told or 'none'}" + (
+        f"; {missing} not reached yet" if missing else ""
+    )
 
 
 def row_of(found: Found) -> tuple[str, ...]:
@@ -107,7 +110,7 @@ def markdown_page(report: ToleranceReport) -> str:
     parts = [
         MARK,
         f"# Tolerances: {prose(', '.join(sweep.targets))} on {prose(sweep.device)}",
-        prose(f"{counted(report)}. {sweep.rows} rows or more in each cell, seed {sweep.seed}."),
+        prose(f"{counted(report)}. {number_of(sweep.rows, 'row')} or more in each cell, seed {sweep.seed}."),
         *([prose(f"A fault was planted on purpose: {sweep.fault}.")] if sweep.fault else []),
         prose(RULE),
         _table(HEAD, map(row_of, report.cells)),

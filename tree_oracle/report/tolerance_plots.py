@@ -112,7 +112,8 @@ def _figure(name: str, width: float, height: float) -> tuple[Any, Any]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingEngine(
-            f"plots need matplotlib ({error}); install it with: pip install 'tree-oracle[plots]'"
+            f"the page has plots, which need the extra `plots` ({error}); install it with: pip install 'tree-oracle[plots]'. "
+            "--markdown needs nothing more"
         ) from error
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9})
     figure = Figure(figsize=(width, height), layout="constrained")

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tree_oracle.numerics.ledger import RoundWork
 from tree_oracle.numerics.mask_cost import MaskCost
+from tree_oracle.numerics.profile import SizeWork
 
 
 def print_work(console: Console, found: Sequence[RoundWork]) -> None:
@@ -39,6 +40,43 @@ def print_work(console: Console, found: Sequence[RoundWork]) -> None:
             str(one.computed),
             *(f"{size} B" for size in (one.mask_bytes, one.logit_bytes, one.cache_bytes)),
         )
+    console.print(table)
+
+
+def print_profile(console: Console, found: Sequence[SizeWork]) -> None:
+    """A line for each size; beside the block, how many times it is that of the first tree of the same depth."""
+    head = ("nodes", "depth", "rows", "padding", "visible", "computed", "block", "mask", "logits", "cache")
+    table, first = Table(*head, box=None), dict[int, int]()
+    for one in found:
+        work = one.work
+        block = first.setdefault(one.depth, work.block)
+        table.add_row(
+            str(one.nodes),
+            str(one.depth),
+            str(work.rows),
+            str(work.padding),
+            "not shown" if work.visible is None else str(work.visible),
+            str(work.computed),
+            str(work.block) + (f" (x {work.block / block:.3g})" if work.block != block else ""),
+            *(f"{size} B" for size in (work.mask_bytes, work.logit_bytes, work.cache_bytes)),
+        )
+    console.print(table)
+
+
+def print_depths(console: Console, found: Sequence[MaskCost]) -> None:
+    """A line for each kernel, size and depth; times are medians."""
+    table = Table("kernel", "nodes", "prefix", "depth", "visible pairs", "time", "deeper takes longer", box=None)
+    for one in found:
+        for name in (name for name in one.median if name.startswith("depth ")):
+            table.add_row(
+                one.kernel,
+                str(one.nodes),
+                str(one.prefix),
+                name.removeprefix("depth "),
+                str(one.pairs[name]),
+                f"{one.median[name] * 1e6:.0f} us",
+                {True: "yes", False: "no difference seen", None: "one depth only"}[one.deeper],
+            )
     console.print(table)
 
 

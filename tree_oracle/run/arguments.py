@@ -7,7 +7,9 @@ So ``True`` is no number, and a string is no list of names.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tree_oracle.record import UsageError
@@ -52,6 +54,7 @@ _OPTIONAL: dict[str, _Rule] = {
     "target": (_target, "a Target, or a specification such as 'exact'"),
     "profile": (_text, "'ci' or 'deep'"),
     "name": (_text, "a string"),
+    "tolerance": (lambda value: isinstance(value, str | os.PathLike), "the path of a tolerance report"),
     "cases": (lambda value: _whole(value) and value >= 0, "a whole number, 0 or more"),
     "seed": (_whole, "a whole number"),
     "require": (lambda value: _whole(value) and 0 <= value <= _HIGHEST_RUNG, f"a rung, 0 to {_HIGHEST_RUNG}"),
@@ -73,6 +76,16 @@ def refuse_bad(**given: Any) -> None:
             continue
         if not fits(value):
             raise UsageError(f"{argument} is {_short(value)}; expected {expected}")
+
+
+def refuse_no_report(tolerance: str | os.PathLike[str] | None) -> None:
+    """Return if there is a file to take the floor from, or none is asked for.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    if tolerance is not None and not Path(tolerance).is_file():
+        raise UsageError(f"tolerance {str(tolerance)!r} is no file; expected what tree-oracle tolerance measure wrote")
 
 
 def _short(value: Any) -> str:

@@ -21,6 +21,7 @@ from tree_oracle.record import (
     CheckResult,
     DecoderError,
     Finding,
+    Noise,
     Report,
     Round,
     Status,
@@ -126,8 +127,9 @@ class Battery:
         reached = frozenset(name for name, came in self._told.items() if came)
         due = frozenset(self._due(scenes, result))
         rows = sum(self._compared.values())
-        controls = self.subject.truth.noise().samples if rows else 0
-        return Finished(result, new, scenes, round(time.monotonic() - began, 3), reached, due, rows, controls)
+        floor = self.subject.truth.noise() if rows else Noise(origin="")
+        took = round(time.monotonic() - began, 3)
+        return Finished(result, new, scenes, took, reached, due, rows, floor.samples, floor.origin)
 
     def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
         """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds

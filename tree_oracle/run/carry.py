@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 
 from tree_oracle.checks import choose
 from tree_oracle.record import Case, CheckResult, Report
+from tree_oracle.record.files import MAX_BYTES, read_bounded
 from tree_oracle.run.cases import refuse_misfit
 from tree_oracle.run.child_run import run_isolated
 from tree_oracle.run.child_visit import Caps
@@ -91,8 +93,9 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
 
     name, found = find_decoder(plan.decoder)
     subject = make_subject(
-        found, plan.target, name=name, device=plan.device, dtype=plan.dtype, attention=plan.attention
-    )
+        found, plan.target, name=name, device=plan.device, dtype=plan.dtype, attention=plan.attention,
+        tolerance=plan.tolerance,
+    )  # fmt: skip
     for case in cases or ():
         refuse_misfit(case, tally.checks, subject.target)
     supervision = Supervision(as_found=frozenset(plan.as_found))
@@ -107,4 +110,14 @@ def _report(plan: Plan, tally: Tally, known: KnownFailures, required: int | None
 
 def _identity(plan: Plan, caps: Caps | None) -> dict[str, object]:
     """All that decides what the results are."""
-    return {"plan": plan, "limits": caps, "sources": sources_digest(plan.decoder), "versions": versions()}
+    told: dict[str, object] = {
+        "plan": plan,
+        "limits": caps,
+        "sources": sources_digest(plan.decoder),
+        "versions": versions(),
+    }
+    if plan.tolerance is not None:  # by its content too: a report may be measured again under the same name
+        told["tolerance"] = hashlib.sha256(
+            read_bounded(Path(plan.tolerance), "tolerance report", MAX_BYTES)
+        ).hexdigest()
+    return told

@@ -7,7 +7,6 @@ before the decoder's module is imported, so whatever dies after that is the deco
 
 from __future__ import annotations
 
-import copy
 import faulthandler
 import os
 import resource
@@ -16,7 +15,6 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from tree_oracle import record
 from tree_oracle.checks import CHECKS, Source
@@ -40,9 +38,9 @@ from tree_oracle.run.child_messages import (
 )
 from tree_oracle.run.child_process import STACK_SIGNAL
 from tree_oracle.run.lookup import find_decoder
-from tree_oracle.run.subject import DEFAULT_TARGET, Subject, is_factory, make_subject
+from tree_oracle.run.subject import DEFAULT_TARGET, Subject, is_factory, make_subject, truth_of
 from tree_oracle.run.supervision import Supervision
-from tree_oracle.target import SequentialTruth, Target, load_target
+from tree_oracle.target import Target, load_target
 
 
 class Channel:
@@ -95,7 +93,7 @@ def _subject(request: Request, channel: Channel) -> Subject:
     plan = request.plan
     spec = plan.target or DEFAULT_TARGET
     target = load_target(spec, device=plan.device, dtype=plan.dtype, attention=plan.attention)
-    truth = SequentialTruth(replace(target, model=copy.deepcopy(target.model)))
+    truth = truth_of(target, plan.tolerance)
     channel.send(Opened(head_of(Subject(plan.decoder, None, target, truth), request.isolation)))
     name, found = find_decoder(plan.decoder)
     own: Target | None = target if plan.target is not None or is_factory(found) else None

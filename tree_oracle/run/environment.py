@@ -11,12 +11,19 @@ from tree_oracle.record.installed import FILES, package_digest
 if TYPE_CHECKING:
     from tree_oracle.target import Target
 
+_WORDS = {"flex_attention": "flex_attention, not compiled"}
 _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
 
 
 def environment(target: Target) -> dict[str, str]:
     """Versions, machine, and how the target was run."""
-    return versions() | {"device": str(target.device), "dtype": str(target.dtype), "attention": target.attention}
+    from tree_oracle.target.backends.plugin import shown_device  # resolved here, since it loads torch
+
+    return versions() | {
+        "device": shown_device(str(target.device)),
+        "dtype": str(target.dtype),
+        "attention": _WORDS.get(target.attention, target.attention),
+    }
 
 
 def versions() -> dict[str, str]:
@@ -24,6 +31,21 @@ def versions() -> dict[str, str]:
     block = {name: _version(name) for name in _PACKAGES}
     block[FILES] = package_digest()
     return block | {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+
+
+def place(device: str) -> dict[str, str]:
+    """Versions, machine and what of a device decides how it rounds, as they stand in a tolerance report.
+
+    Raises:
+        UsageError: no such device here.
+    """
+    from tree_oracle.target import one_torch_thread  # resolved here, since it loads torch
+    from tree_oracle.target.backends import backend_for
+
+    with one_torch_thread():
+        facts = backend_for(device).environment()
+    named = {name: str(getattr(facts, name)) for name in facts.__struct_fields__}
+    return versions() | {name: value for name, value in named.items() if value}
 
 
 def _version(package: str) -> str:

@@ -42,9 +42,9 @@ from tree_oracle.run.foreign_recording import Mishap, Recording, record_abroad
 from tree_oracle.run.known import KnownFailures, no_known_failures
 from tree_oracle.run.plan import Plan
 from tree_oracle.run.stock import Stock, digest_of
-from tree_oracle.run.subject import Subject, refuse_small
+from tree_oracle.run.subject import Subject, refuse_small, truth_of
 from tree_oracle.run.trace_judge import judge_trace
-from tree_oracle.target import SequentialTruth, Target, load_target
+from tree_oracle.target import Target, load_target
 
 
 def run_abroad(
@@ -77,7 +77,7 @@ def run_abroad(
     """
     python = find_python(python)
     target = own_target(plan.target, device=plan.device, dtype=plan.dtype, attention=plan.attention)
-    truth, expected = SequentialTruth(target), known or no_known_failures()
+    truth, expected = truth_of(target, plan.tolerance), known or no_known_failures()
     checks = choose(ids=plan.checks)
     stock = Stock(Stage(truth), cases=plan.budget.cases, seed=plan.budget.seed)
     wanted, digest = _cases(checks, stock) if cases is None else (tuple(cases), "")

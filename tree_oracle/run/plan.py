@@ -15,6 +15,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     device: str = "cpu"
     dtype: str = "float32"
     attention: str = "sdpa"
+    tolerance: str | None = None  # file of a tolerance report; None: the floor is measured on the spot
     checks: tuple[str, ...]
     budget: Budget = Budget()
     as_found: tuple[str, ...] = ()  # checks whose failure is neither shrunk nor diagnosed

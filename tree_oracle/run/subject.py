@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tree_oracle.checks.guard import call, protect
@@ -62,11 +63,16 @@ def make_subject(
     device: str = "cpu",
     dtype: str = "float32",
     attention: str = "sdpa",
+    tolerance: str | Path | None = None,
 ) -> Subject:
     """Put a decoder together with its target and the truth, a new one unless ``truth`` is given.
 
+    ``tolerance``: the report that the new truth takes its floor from.
+
     Raises:
-        UsageError: a decoder without its target, one that offers no seam, or a target too small for the cases.
+        UsageError: a decoder without its target, one that offers no seam, a target too small for the cases, or a report that
+            says nothing of this target.
+        FileError: the report cannot be read.
         AdapterError, DecoderError: the factory does not take a target, or raised; or the tie rule cannot be told.
     """
     factory = is_factory(decoder)
@@ -79,7 +85,7 @@ def make_subject(
     options = {"device": device, "dtype": dtype, "attention": attention}
     own = load_target(spec, **options) if isinstance(spec, str) else spec
     refuse_small(own)
-    truth = truth or SequentialTruth(replace(own, model=copy.deepcopy(own.model)))
+    truth = truth or truth_of(own, tolerance)
     built = call("the factory", decoder, own) if factory else decoder
     if not seams_of(built):
         known = ", ".join(dict.fromkeys(seam.method for seam in Seam))
@@ -87,6 +93,21 @@ def make_subject(
     tie_rule = protect("tie_rule", lambda: tie_rule_of(built, truth))
     policy = protect("tree_policy", lambda: policy_of(built))
     return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy, mode_of(built))
+
+
+def truth_of(target: Target, tolerance: str | Path | None = None) -> SequentialTruth:
+    """The truth on a copy of the target, with the floor of a tolerance report if one is given.
+
+    Raises:
+        UsageError: the report says nothing of this target.
+        FileError: it cannot be read.
+    """
+    floor = None
+    if tolerance is not None:
+        from tree_oracle.numerics import floor_from  # resolved here: few runs need it
+
+        floor = floor_from(Path(tolerance), target)
+    return SequentialTruth(replace(target, model=copy.deepcopy(target.model)), floor)
 
 
 def refuse_small(target: Target) -> None:

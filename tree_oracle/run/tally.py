@@ -38,6 +38,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     due: frozenset[str] = frozenset()  # outcomes that had to, in scenes that were judged to the end
     rows: int = 0  # that were held against a floor
     controls: int = 0  # control rows that the floor comes from
+    origin: str = ""  # where that floor was measured
 
 
 class Tally:
@@ -117,15 +118,17 @@ def _sum(done: Iterable[Finished], seams: tuple[Seam, ...] = tuple(Seam)) -> Wit
 def _floor(done: list[Finished]) -> dict[str, str]:
     """The line of the floor; none where no row was held against one."""
     rows, controls = sum(finished.rows for finished in done), max((finished.controls for finished in done), default=0)
-    return {FLOOR: floor_words(controls, rows)} if rows and controls else {}
+    origin = next((finished.origin for finished in done if finished.origin), "")
+    return {FLOOR: floor_words(controls, rows, origin)} if rows and controls else {}
 
 
-def floor_words(controls: int, rows: int) -> str:
-    """What chance alone does where the floor comes from so many control rows."""
+def floor_words(controls: int, rows: int, origin: str = "") -> str:
+    """What chance alone does where the floor comes from so many control rows, and where they were measured."""
     chance = Noise(samples=controls).by_chance(rows)
-    return (
+    told = (
         f"from {controls} control rows; of {rows} judged rows about {chance:.3g} exceed the largest of them by chance"
     )
+    return f"{told}; {origin}" if origin else told
 
 
 def _own(done: list[Finished]) -> Witness:

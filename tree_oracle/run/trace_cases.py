@@ -22,7 +22,7 @@ from tree_oracle.trace import Recorded, RecordedTruth, Replay, Request, complete
 
 PAIRS = ("COMMIT-03",)
 GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02", "STOP-06")
-TRUTH_OF_THE_TARGET = ("HISTORY-01", "COMMIT-01", "COMMIT-03")
+TRUTH_OF_THE_TARGET = ("HISTORY-01", "NUMERIC-01", "COMMIT-01", "COMMIT-03")
 
 ANY_TOKEN = 2**31  # tokens lie below this where nothing tells how many there are
 

@@ -18,6 +18,7 @@ from tree_oracle.run.trace_cases import one_row
 from tree_oracle.trace import RecordedTruth, Request, Requests, completed
 
 KEPT = 2**28
+_ORIGIN = "from the control rounds of the trace"
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ def floor_without_target(found: Controls, vocab_size: int) -> RecordedTruth | No
     rows = {history: row for history, row in found.rows.items() if len(row) == vocab_size}
     if not rows:
         return None
-    noise = Noise(control=max(found.repeats, default=0.0), samples=len(found.repeats))
+    noise = Noise(control=max(found.repeats, default=0.0), samples=len(found.repeats), origin=_ORIGIN)
     return RecordedTruth(Grade.SAME_ENGINE, vocab_size, rows, noise)
 
 
@@ -91,6 +92,7 @@ def with_floor(truth: Truth, found: Controls, engine: str) -> Truth:
         sequential=max(noise.sequential, *errors),
         control=max(noise.control, *found.repeats, 0.0),
         samples=found.count,
+        origin=_ORIGIN,
     )
     grade = Grade.INDEPENDENT if engine not in ("", "transformers") else truth.grade
     return _Floored(truth, floor, grade)

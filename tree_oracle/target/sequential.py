@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import index
 
+import msgspec
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -37,8 +38,9 @@ _Rows = Float[np.ndarray, "k vocab"]
 class SequentialTruth:
     """The truth of ``target``, an implementation of ``record.Truth``. Rows once computed are remembered."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self, target: Target, floor: Noise | None = None) -> None:
+        """``floor`` takes the place of what would be measured of rows; the room of cache entries is measured all the same."""
+        self.target, self._floor = target, floor
         self._reference: Target | None = target if target.exact else None
         self._noise: Noise | None = None
         self._small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
@@ -108,10 +110,12 @@ class SequentialTruth:
         return reaches(self.target.model.config)
 
     def noise(self) -> Noise:
-        """The noise floor, measured on first use and kept."""
+        """The noise floor, measured on first use and kept; as it was given, if one was."""
         if self._noise is None:
             with self._threads():
-                self._noise = measure_noise(self.target, self._float64())
+                measured = measure_noise(self.target, self._float64())
+            given = self._floor or measured
+            self._noise = msgspec.structs.replace(given, cache=measured.cache)
         return self._noise
 
     def error(self, history: Sequence[int]) -> float:
@@ -160,7 +164,7 @@ class SequentialTruth:
 
     def _float64(self) -> Target:
         if self._reference is None:
-            self._reference = self.target.in_dtype("float64")
+            self._reference = self.target.in_double()
         return self._reference
 
     def _no_rows(self) -> _Rows:

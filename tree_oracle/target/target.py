@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import nn
 from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
@@ -17,8 +18,9 @@ from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.target.exact_config import ExactLMConfig
 from tree_oracle.target.spec import TargetSpec, choose, exact_arguments, parse_spec, whole
 from tree_oracle.target.tiny import CONFIGURATIONS, tiny_model
+from tree_oracle.target.uncompiled import FLEX, hold_uncompiled
 
-ATTENTIONS = ("eager", "sdpa")
+ATTENTIONS = ("eager", "sdpa", FLEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,30 @@ class Target:
             return self
         return replace(self, model=_cast(copy.deepcopy(self.model), dtype, exact=self.exact), dtype=dtype)
 
+    def on(self, device: str) -> Target:
+        """A copy on another device; on its own device nothing more is held for it."""
+        moved: dict[int, Any] = {
+            id(one): nn.Parameter(one.detach().to(device, copy=True), one.requires_grad)
+            for one in self.model.parameters()
+        }
+        moved |= {id(one): one.detach().to(device, copy=True) for one in self.model.buffers()}
+        return replace(self, model=copy.deepcopy(self.model, moved), device=device)
+
+    def in_double(self) -> Target:
+        """A float64 copy, on the processor where the target's own device has no double precision, as Ascend's may not."""
+        at_home = self.device == "cpu" or has_double(self.device)
+        return (self if at_home else self.on("cpu")).in_dtype("float64")
+
+
+def has_double(device: str) -> bool:
+    """Whether a float64 product and a softmax run there: tried, since a device may hold what it cannot compute."""
+    try:
+        one = torch.ones(8, 8, dtype=torch.float64, device=device)
+        (one @ one).softmax(-1).cpu()
+    except (RuntimeError, NotImplementedError, TypeError):
+        return False
+    return True
+
 
 def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", attention: str = "sdpa") -> Target:
     """Build the target that ``spec`` names (grammar: ``spec``).
@@ -59,8 +85,8 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     Args:
         device: as torch writes it: cpu, cuda:0, npu:0.
         dtype: float64, float32, bfloat16 or float16.
-        attention: eager or sdpa. The exact model calls no attention kernel, so there it changes only the masks that
-            ``generate`` makes.
+        attention: eager, sdpa, or flex_attention, which is run without a compiler (see ``uncompiled``). The exact model calls
+            no attention kernel, so there it changes only the masks that ``generate`` makes, and flex_attention has none.
 
     Raises:
         UsageError: an unknown name or setting, a directory that holds no model that can be loaded safely, or a device that
@@ -69,7 +95,10 @@ def load_target(spec: str, *, device: str = "cpu", dtype: str = "float32", atten
     choose("dtype", dtype, DTYPES)
     choose("attention", attention, ATTENTIONS)
     parsed = parse_spec(spec)
-    model = _on(device, _build(parsed, attention).eval().requires_grad_(False))
+    model = _build(parsed, attention).eval().requires_grad_(False)
+    if attention == FLEX:
+        hold_uncompiled(model)
+    model = _on(device, model)
     exact = parsed.family == "exact"
     return Target(
         spec=spec,
@@ -102,6 +131,8 @@ def _build(spec: TargetSpec, attention: str) -> Any:
         return tiny_model(
             spec.architecture, seed=whole("seed", settings.get("seed", "0")), attention=attention, head=head
         )
+    if attention == FLEX:
+        raise UsageError(f"the exact model calls no attention kernel, so it has no {FLEX}; use attention eager or sdpa")
     config = ExactLMConfig(**exact_arguments(spec.settings))
     return AutoModelForCausalLM.from_config(config, attn_implementation=attention)  # type: ignore[no-untyped-call]
 

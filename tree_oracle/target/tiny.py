@@ -22,8 +22,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError
+from tree_oracle.target.tiny_configurations import ALSO, EAGER_ONLY, FREE_HEADS, NO_FLEX, RANGE
 from tree_oracle.target.tiny_configurations import CONFIGURATIONS as CONFIGURATIONS
-from tree_oracle.target.tiny_configurations import EAGER_ONLY, FREE_HEADS, RANGE
 
 
 def tiny_model(name: str, *, seed: int, attention: str, head: int | None = None) -> Any:
@@ -32,8 +32,10 @@ def tiny_model(name: str, *, seed: int, attention: str, head: int | None = None)
     Raises:
         UsageError: an attention kernel that cannot compute this architecture, or a width of heads that it cannot have.
     """
-    if name in EAGER_ONLY and attention != "eager":
+    if name in EAGER_ONLY and attention != "eager" and (name, attention) not in ALSO:
         raise UsageError(f"tiny:{name} has {EAGER_ONLY[name]}, which {attention} cannot compute; use attention eager")
+    if attention == "flex_attention" and name in NO_FLEX:
+        raise UsageError(f"transformers has no flex_attention for tiny:{name}; use attention eager or sdpa")
     config = CONFIGURATIONS[name]()
     if head is not None:
         if name not in FREE_HEADS or head < 2 or head % 2:

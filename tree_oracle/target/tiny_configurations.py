@@ -88,6 +88,8 @@ CONFIGURATIONS: dict[str, Callable[[], Any]] = {
 
 # What sdpa cannot compute.
 EAGER_ONLY = {"gemma2": "capped attention scores", "gptoss": "attention sinks"}
+ALSO = (("gemma2", "flex_attention"),)  # which caps scores as well
+NO_FLEX = ("gpt2",)
 
 # Whose heads may have any even width: their scores are scaled by it, and nothing else depends on it.
 FREE_HEADS = ("llama", "mistral", "mixtral", "qwen3")

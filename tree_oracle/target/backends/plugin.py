@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tree_oracle.target.backends.errors import DriverMissing, PluginMissing
+from tree_oracle.target.backends.errors import DeviceMissing, DriverMissing, PluginMissing
 
 _NAME = "torch_npu"
 
@@ -29,6 +29,17 @@ def torch_npu() -> Any:
         ) from error
     except (ImportError, OSError, RuntimeError, AttributeError) as error:
         raise DriverMissing(_cannot_start(error)) from error
+
+
+def shown_device(device: str) -> str:
+    """The name of a device for a reader: ``npu`` is Ascend's only where torch_npu is there; anything else simulates it."""
+    if device.partition(":")[0] != "npu":
+        return device
+    try:
+        torch_npu()
+    except DeviceMissing:
+        return f"{device} (simulated)"
+    return device
 
 
 def _cannot_start(error: Exception) -> str:
