@@ -5,7 +5,8 @@ Convention, for whoever writes one. The blocks of a file run in order, in one fr
 - ``python`` blocks share one namespace, like one program.
 - ``console`` blocks hold commands, ``$ command``, each followed by what it prints; ``...`` stands for any text. A command
   followed by nothing may print anything. It must exit with 0. Commands of ``tree-oracle`` run in this process, which has
-  torch loaded already; ``.ci/run`` runs the installed program.
+  torch loaded already; ``.ci/run`` runs the installed program. The first ``check --decoder`` of a document has a child
+  process, as the command would have; the others of that document do without one, which would load torch again.
 - A comment on the line before the fence changes that: ``<!-- file: NAME -->`` saves the block as NAME instead of running it;
   ``<!-- output -->`` makes it what the python block before it printed; ``<!-- exit: N -->`` asks every command in it for
   another exit code; ``<!-- not run: REASON -->`` leaves it alone.
@@ -36,6 +37,7 @@ _BLOCK = re.compile(
     r"^(?:<!-- (?P<word>[a-z -]+)(?:: (?P<value>.*))? -->\n)?```(?P<language>\w*)\n(?P<text>(?:.*\n)*?)```$", re.M
 )
 _TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
+_NEEDS_A_CHILD = frozenset(("--isolate", "--timeout", "--memory", "--python"))
 _WORDS = ("file", "output", "exit", "not run", "test-command", "use-command")
 
 
@@ -74,6 +76,7 @@ class Runner:
         self.folder = folder
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
+        self.had_a_child = False
 
     def run(self, document: str, name: str) -> None:
         """Run every block of ``document``; ``name`` stands in messages and tracebacks."""
@@ -112,13 +115,21 @@ class Runner:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         program, *words = shlex.split(command)
         if program == "tree-oracle" and not set(command) & set("|;&<>"):
-            done = CliRunner(env={"PATH": path, **_TERMINAL}).invoke(main, words)
+            done = CliRunner(env={"PATH": path, **_TERMINAL}).invoke(main, self._sparing(words))
             return done.exit_code, done.output
         ended = subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env={**os.environ, "PATH": path, **_TERMINAL}, text=True, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         return ended.returncode, ended.stdout
+
+
+    def _sparing(self, words: list[str]) -> list[str]:
+        """The words of a command, with one child process for all checks of a document that need none."""
+        if words[0] != "check" or "--decoder" not in words or _NEEDS_A_CHILD.intersection(words):
+            return words
+        had_a_child, self.had_a_child = self.had_a_child, True
+        return [*words, "--in-process"] if had_a_child else words
 
 
 def _compare(at: str, expected: str, printed: str) -> None:

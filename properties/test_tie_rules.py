@@ -65,17 +65,19 @@ class Mixed(Shown):
 
 
 def statuses(decoder: Any) -> dict[str, Status]:
-    subject = make_subject(decoder, TIED, truth=truth())
-    stock = Stock(Stage(subject.truth), cases=0)
-    report = run_battery(
-        subject, choose(families=FAMILIES), Budget(cases=0, shrink_runs=0, diagnose=False), stock=stock
-    )
+    subject, budget = make_subject(decoder, TIED, truth=truth()), Budget(cases=0, shrink_runs=0, diagnose=False)
+    report = run_battery(subject, choose(families=FAMILIES), budget, stock=stock())
     return {result.check: result.status for result in report.results}
 
 
 @cache
 def truth() -> SequentialTruth:
     return SequentialTruth(load_target(TIED))
+
+
+@cache
+def stock() -> Stock:
+    return Stock(Stage(truth()), cases=0)
 
 
 def test_the_reference_follows_the_smallest_id_through_planted_ties() -> None:
