@@ -34,7 +34,7 @@ _NEEDS = ("prefix", "tokens", "parents", "rows")
     level=Level.SHOULD,
     needs=_NEEDS,
     sources=(Source(Seam.TREE_LOGITS, TREES), Source(Seam.TAP, PROMPTS)),
-    source="DESIGN.md section 7: tree error <= 2 x sequential error + measured floor",
+    source="tree error <= 2 x sequential error + measured floor (docs/tolerances.md)",
 )
 def rows_are_as_exact_as_plain_passes(view: View) -> Iterator[Finding]:
     """A row of a tree pass is off by at most twice what plain passes in the same dtype are off by, plus the measured floor.

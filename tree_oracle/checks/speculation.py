@@ -23,7 +23,7 @@ from tree_oracle.checks.work import holds_draft
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Level, Round, Status, counted
 
-_SOURCE = "adapters.md, what each can give; DESIGN.md section 5, the witness"
+_SOURCE = "without a witness nothing is said of speculation (docs/plug-in-your-decoder.md)"
 _COUNTED = (Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
 _SHOWN = (Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS), Source(Seam.TAP, PROMPTS))
 _CANDIDATES = 2  # below the root, from which on no pass over one token scores them all

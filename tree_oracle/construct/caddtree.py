@@ -1,4 +1,4 @@
-"""CaDDTree: DDTree that ends where one more node costs more time than it brings (arXiv 2606.01813; systems.md section 2).
+"""CaDDTree: DDTree that ends where one more node costs more time than it brings (arXiv 2606.01813).
 
     theta(n) = (1 + sum of q over the first n nodes) / (C_d + C_v(n))        expected tokens for each unit of time
 

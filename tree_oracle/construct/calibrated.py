@@ -1,4 +1,4 @@
-"""Calibrated TreeSpark, the *other* paper of that name (arXiv 2609.22098; systems.md sections 0 and 2).
+"""Calibrated TreeSpark, the *other* paper of that name (arXiv 2609.22098).
 
     p(token | parent) = sigmoid(a * logit(q) + b)        the chance that the target accepts, fitted to the draft's q
 

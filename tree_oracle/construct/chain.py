@@ -1,4 +1,4 @@
-"""Chains: one-branch trees, as most drafters make them (systems.md section 2).
+"""Chains: one-branch trees, as most drafters make them.
 
 At every depth one token is proposed below the last: the most probable one, equal ones by the smallest id, or with a ``draw``
 one drawn from the law. With a ``confidence`` the chain ends before the first token that it gives less than the threshold.

@@ -1,4 +1,4 @@
-"""DDTree: the N most probable prefixes of the draft (Ringel and Romano, arXiv 2604.12989; systems.md section 2).
+"""DDTree: the N most probable prefixes of the draft (Ringel and Romano, arXiv 2604.12989).
 
     q(v) = product over the path of Q_d(token),    T = the N prefixes of the largest q,    E[accepted] <= sum of q over T
 

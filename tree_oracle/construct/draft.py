@@ -1,6 +1,6 @@
 """What proposes tokens: the law of the next token given nothing but its depth and its parent's token.
 
-The first-order Markov draft (TreeSpark, Eq. 1; systems.md section 1):
+The first-order Markov draft (TreeSpark, Eq. 1):
 
     z_d(. | w) = U_d + W e(w),    Q_d(. | w) = softmax(z_d(. | w)) over the whole vocabulary
 

@@ -1,4 +1,4 @@
-"""EAGLE-1's static tree of 25 nodes (systems.md section 2), over an autoregressive draft.
+"""EAGLE-1's static tree of 25 nodes (Li et al., arXiv 2401.15077), over an autoregressive draft.
 
 For greedy targets a node's children are its most probable tokens. For sampled ones they are draws without replacement in
 order, ``RankTree(EAGLE_25, WithoutReplacement(seed))``, and the rule that verifies them needs the order of the draws.

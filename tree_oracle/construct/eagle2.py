@@ -1,4 +1,4 @@
-"""EAGLE-2 and EAGLE-3: beams of cumulative log-probability, then a rerank of everything drafted (systems.md section 2).
+"""EAGLE-2 and EAGLE-3: beams of cumulative log-probability, then a rerank of everything drafted (arXiv 2406.16858 and 2503.01840).
 
     s(v) = s(parent(v)) + log q(token(v) | path to parent(v))
 

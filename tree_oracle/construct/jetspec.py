@@ -1,4 +1,4 @@
-"""JetSpec: fan-out expansion, a whole family at a time (arXiv 2606.18394; systems.md section 2).
+"""JetSpec: fan-out expansion, a whole family at a time (arXiv 2606.18394).
 
 Again and again the best leaf is taken and given all its w most probable children at once, until the budget is full; the last
 family is cut to what fits, its least probable members left out. So this is not DDTree: the last families bring in siblings

@@ -1,4 +1,4 @@
-"""Medusa's static tree (systems.md section 2): ranks of the heads' lists, the same for every parent of a depth.
+"""Medusa's static tree (Cai et al., arXiv 2401.10774): ranks of the heads' lists, the same for every parent of a depth.
 
 ``MEDUSA_63`` is the tree of 63 nodes that was found by simulation for a 7B model (``mc_sim_7b_63``) and that the published
 program falls back on: its default. It is written down as the number of children of each inner node, because in this tree, as

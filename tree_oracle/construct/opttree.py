@@ -1,4 +1,4 @@
-"""OPT-Tree: layers are drafted until the best n nodes of all gain too little (systems.md section 2).
+"""OPT-Tree: layers are drafted until the best n nodes of all gain too little (Wang et al., arXiv 2406.17276).
 
     w(v) = product of q over the path,    W_d = sum of the n largest w within the first d layers
 

@@ -1,4 +1,4 @@
-"""Sequoia's static trees: the shape of a given size that accepts most, by dynamic programming (systems.md section 2).
+"""Sequoia's static trees: the shape of a given size that accepts most, by dynamic programming (Chen et al., arXiv 2402.12374).
 
 Given p_b, the chance that the b-th child of a node is the one accepted, whatever its token, the expected length of the
 accepted path, the root counted as 1, is the sum over all nodes of the product of p along their ranks. Let T(m, l, b) be its

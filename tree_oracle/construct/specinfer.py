@@ -1,4 +1,4 @@
-"""SpecInfer's expansion configurations (systems.md section 2): how many children every node of a level has.
+"""SpecInfer's expansion configurations (Miao et al., arXiv 2305.09781): how many children every node of a level has.
 
     <k_1, ..., k_m>:  each node at depth d - 1 has its k_d most probable tokens as children
 

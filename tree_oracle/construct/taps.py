@@ -1,4 +1,4 @@
-"""TAPS: a scorer selects from a pool (arXiv 2606.00487; known from its abstract and second-hand notes, systems.md section 2).
+"""TAPS: a scorer selects from a pool (arXiv 2606.00487; known from its abstract and second-hand notes).
 
     reach(v)   = product along the path of P(child accepted | parent reached), as the scorer estimates it
     utility(v) = reach(v) / cost(depth of v)

@@ -1,4 +1,4 @@
-"""TreeSpark's tree (systems.md sections 1 and 8): drafted level by level, then packed by score.
+"""TreeSpark's tree (its paper's Eq. 5 and Proposition 1): drafted level by level, then packed by score.
 
     s(root) = 0,    s(v) = s(parent(v)) + log Q_d(v)(token(v) | token(parent(v)))                              (Eq. 5)
 

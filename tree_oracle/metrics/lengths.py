@@ -10,7 +10,7 @@ With R rounds, e emitted and m matched tokens of a round (see ``counts``), sums 
     drafts only               sum m / R                      counters of SGLang and TensorRT-LLM kernels
     share of levels           sum m / sum levels             llama.cpp, as a percentage
 
-The root is never counted. Source: the metric row of the table of conventions, systems.md section 4.
+The root is never counted. Sources: the papers and programs that the lines name.
 """
 
 from __future__ import annotations

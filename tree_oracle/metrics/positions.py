@@ -6,7 +6,7 @@ has two readings, which agree on full trees and differ where branches end early:
     in the tree    some node has depth j                           DeepSpec's ``accept_rate@j``
     on the path    the node accepted at depth j - 1 has a child    the chance of one more step, once this far
 
-Source: systems.md section 1, position metric.
+Source: the position-wise acceptance of the TreeSpark paper.
 """
 
 from __future__ import annotations

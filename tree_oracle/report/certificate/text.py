@@ -1,4 +1,4 @@
-"""A certificate as the page that DESIGN.md section 10 asks for, and what verifying it found."""
+"""A certificate as a page of text, and what verifying it found."""
 
 from __future__ import annotations
 
