@@ -140,7 +140,7 @@ def judged(target: Target, prompt: Prompt, output: Sequence[int], rounds: Sequen
     whole = [name for name in named if name.id != "GREEDY-02"]  # it asks for an end, which the target is not told
     found = {check.id: outcome_of(check, case, truth, lambda case: tuple(rounds)).status for check in whole}
     if not any(len(round_.emitted) > 1 for round_ in rounds[:-1]):
-        assert found.pop("COMMIT-03") is Status.NOT_OBSERVABLE
+        assert found.pop("COMMIT-03") in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
     return found
 
 
