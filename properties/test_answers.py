@@ -181,8 +181,8 @@ WRONG: dict[str, tuple[Seam, Any, str]] = {
     "bonus as a list": (Seam.ACCEPT, ([1], [2]), "bonus has shape (1, 1); expected one axis"),
     "real bonus": (Seam.ACCEPT, ([1], 2.0), "bonus has dtype float64; expected integers"),
     # sessions
-    "no rounds": (Seam.SESSION, None, "step is NoneType None; expected a list with 1 entries, one per request"),
-    "two rounds": (Seam.SESSION, [{}, {}], "step is list [{}, {}]; expected a list with 1 entries, one per request"),
+    "no rounds": (Seam.SESSION, None, "step is NoneType None; expected a list with 1 entry, one per request"),
+    "two rounds": (Seam.SESSION, [{}, {}], "step is list [{}, {}]; expected a list with 1 entry, one per request"),
     "a bare round": (Seam.SESSION, Round(emitted=(1,)), "step is Round Round("),
     "round of tokens": (Seam.SESSION, [[1, 2]], "a round is list; expected a Round or a mapping with its fields"),
     "unknown field": (Seam.SESSION, round_(accept=[1]), "a round has no field 'accept'; it has emitted, prefix, tokens"),
@@ -216,9 +216,9 @@ WRONG: dict[str, tuple[Seam, Any, str]] = {
         "cache layer 0 is ragged or not an array: array of shape (1,) and dtype float32 cannot have 0 bytes",
     ),
     # generations
-    "no generations": (Seam.GENERATE, [], "generate is list []; expected a list with 1 entries, one per request"),
+    "no generations": (Seam.GENERATE, [], "generate is list []; expected a list with 1 entry, one per request"),
     "a batch tensor": (Seam.GENERATE, torch.zeros(1, 4, dtype=torch.int64), "generate is Tensor tensor("),
-    "a string": (Seam.GENERATE, "a", "generate is str 'a'; expected a list with 1 entries, one per request"),
+    "a string": (Seam.GENERATE, "a", "generate is str 'a'; expected a list with 1 entry, one per request"),
     "text": (Seam.GENERATE, ["hello"], "generate is str 'hello'; expected numbers in a list, a numpy array or a torch tensor"),
     "real tokens": (Seam.GENERATE, [[1.0, 2.0]], "generate has dtype float64; expected integers"),
     "rows without a tree": (Seam.GENERATE, [[{"emitted": [1], "rows": ROWS}]], "shows rows but no tokens and parents"),

@@ -103,14 +103,16 @@ def test_rows_that_are_moved_tell_the_fault_from_its_twin() -> None:
     assert result_of(wrong, "COMMIT-03").status is Status.FAILED
     assert result_of(right, "COMMIT-03").status is Status.PASSED
     seen = right.own.handed_on
-    assert seen is not None
+    assert isinstance(seen, HandedOn)
     assert seen.displacing == seen.accepting > 0
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.booleans(), st.booleans())
 def test_what_was_hardly_seen_is_warned_of(branching: int, count: int, driven: bool, known: bool) -> None:
     """Fewer than five times is warned of with the count, unless trees were handed over or nobody counted."""
-    own = Witness(20, 60, 30, 50, handed_on=HandedOn(branching, 9 if branching else count, count) if known else None)
+    own = Witness(
+        20, 60, 30, 50, handed_on=HandedOn(branching, 9 if branching else count, count) if known else msgspec.UNSET
+    )
     commit = result("COMMIT-03", seams=("open", "tap") if driven else ("tap",))
     found = msgspec.structs.replace(HOLDING, own=own, results=(*HOLDING.results, commit))
     words, due = acceptance_words(found), known and not driven and count < 5

@@ -361,7 +361,7 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     "a token out of range": (only("accept", lambda right, *given: (right(*given)[0], 10**6)), ERROR, "bonus[0] is token 1000000"),
     "a node out of range": (only("accept", lambda right, *given: ([10**6], 1)), ERROR, "accepted[0] is node 1000000"),
     "unreadable": (only("accept", lambda right, *given: Unreadable([(), 1])), FAILED, "raised RuntimeError: no length"),
-    "a generator": (only("generate", lambda right, *given: iter(right(*given))), ERROR, "expected a list with 1 entries"),
+    "a generator": (only("generate", lambda right, *given: iter(right(*given))), ERROR, "expected a list with 1 entry"),
     "text": (only("generate", lambda *_: ["once upon a time"]), ERROR, "expected numbers in a list"),
     "a lie": (only("generate", lambda right, prompts, limits: [Liar([0, 1])]), FAILED, "plain greedy decoding emits"),
     "a lie about rounds": (stepping(lambda right, trees: Liar([{"emitted": [0]}, 1])), FAILED, "plain greedy decoding emits"),
@@ -371,7 +371,7 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     ),
     "a runaway round": (
         stepping(lambda right, trees: [{"emitted": (*right(trees)[0].emitted, *[5] * 3000)}]),
-        FAILED, "tokens for a tree of 1 nodes; expected at most 1",
+        FAILED, "tokens for a tree of 1 node; expected at most 1",
     ),
     "no text": (only("generate", lambda *_: [[]]), FAILED, "the text has 0 tokens; the limits end it at 1"),
     "nothing forever": (stepping(lambda *_: [{"emitted": []}]), FAILED, "step emitted nothing and named no end"),
@@ -383,7 +383,7 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
         FAILED, "; the limits end it at 64",
     ),
     "no session": (only("open", lambda *_: None), ERROR, "open answered NoneType; expected a session, an object with a method"),
-    "no round": (stepping(lambda *_: []), ERROR, "step is list []; expected a list with 1 entries, one per request"),
+    "no round": (stepping(lambda *_: []), ERROR, "step is list []; expected a list with 1 entry, one per request"),
     "one argument too few": (lambda _: with_methods(accept=lambda tree: ((), 0)), ERROR, "accept cannot be called with 2 arg"),
 }  # fmt: skip
 

@@ -136,6 +136,7 @@ def test_a_saved_report_is_printed_again(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "small_junit.py").write_text(SMALL_DECODERS, encoding="utf-8")
+    (tmp_path / "kept").mkdir()
     command = ["check", "--decoder", "small_junit:Wrong", "--in-process", "--cases", "0"]
     command += ["--check", "GREEDY-03", "--check", "CHAIN-03", "--output", "kept/r.json", "--junit", "kept/a.xml"]
     command += ["--html", "kept/a.html", "--markdown", "kept/a.md"]

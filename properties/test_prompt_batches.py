@@ -72,9 +72,29 @@ def cut_to_shortest(_: Any, found: Answers) -> Answers:
     return [[Round(emitted=(token,), tokens=(0, token), parents=(-1, 0)) for token in text[:count]] for text in texts]
 
 
-@pytest.mark.parametrize("wrong", [of_first, in_reverse, cut_to_shortest])
+def known_by(key: Callable[[Sequence[int]], Any]) -> Callable[[Any, Answers], Answers]:
+    """Prompts with the same key get the text of the first of them."""
+
+    def answers(prompts: Any, found: Answers) -> Answers:
+        keys = [key(prompt) for prompt in prompts]
+        return untold([found[keys.index(one)] for one in keys])
+
+    return answers
+
+
+WRONG = {
+    "of the first": of_first,
+    "in reverse": in_reverse,
+    "cut to the shortest": cut_to_shortest,
+    "known by the set": known_by(frozenset),
+    "known by the ends": known_by(lambda prompt: (len(prompt), prompt[0], prompt[-1])),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_a_text_of_another_prompt_fails(wrong: Callable[[Any, Answers], Answers]) -> None:
-    """The first prompt's text for all, texts in another order, and all as long as the shortest: SEQUENCE-01 names the prompt."""
+    """The first prompt's text for all or for those that are alike, texts in another order, and all as long as the shortest:
+    SEQUENCE-01 names the prompt."""
     (finding,) = result_of(judged(answering(wrong)), "SEQUENCE-01").findings
     assert finding.status is Status.FAILED
     assert finding.sentence.startswith("request ")

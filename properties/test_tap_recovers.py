@@ -133,13 +133,16 @@ def chain(target: Target, prompt: Prompt, count: int, keep: Keep) -> list[int]:
 
 
 def judged(target: Target, prompt: Prompt, output: Sequence[int], rounds: Sequence[Any]) -> dict[str, Status]:
-    """What the checks say of the rounds."""
+    """What the checks say of the rounds, without COMMIT-03 where it says rightly that nothing was kept of a draft."""
     case = Case(prefix=prompt, limits=Limits(max_new_tokens=len(output)))
     truth = truth_of(target.spec, target.attention)
     tapped = (check for check in CHECKS.values() if any(source.seam is Seam.TAP for source in check.sources))
     named = [check for check in tapped if check.id != "WITNESS-03"]  # claims: nobody makes one here
     whole = [name for name in named if name.id != "GREEDY-02"]  # it asks for an end, which the target is not told
-    return {check.id: outcome_of(check, case, truth, lambda case: tuple(rounds)).status for check in whole}
+    found = {check.id: outcome_of(check, case, truth, lambda case: tuple(rounds)).status for check in whole}
+    if not any(len(round_.emitted) > 1 for round_ in rounds[:-1]):
+        assert found.pop("COMMIT-03") in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
+    return found
 
 
 @pytest.mark.parametrize("keep", KEEPS)

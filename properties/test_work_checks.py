@@ -91,7 +91,7 @@ def test_a_text_that_is_run_whole_in_every_pass_is_found() -> None:
     third = Round(emitted=(1,), prefix=(*TEXT, 9), tokens=(9,), parents=(-1,))
     assert not judged("WORK-01", FIRST, PLAIN, made(third, Call((8, 9), 4)))
     (sentence,) = judged("WORK-01", FIRST, PLAIN, made(third, Call((*TEXT, 9))))
-    assert sentence == "4 tokens are run again that were committed before the round before"
+    assert sentence == "a pass runs 4 tokens again, committed before the round before"
 
 
 def test_a_target_that_nobody_saw_running_is_not_observable() -> None:

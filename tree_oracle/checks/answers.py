@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from tree_oracle.decoder.caches import Pool
-from tree_oracle.record import AdapterError, Array, DecoderError, FileError, LayerRows
+from tree_oracle.record import AdapterError, Array, DecoderError, FileError, LayerRows, counted
 from tree_oracle.tree.formats import Shown
 
 # Additive masks hold 0 where a row attends; anything at or below this is a "no". Real masks use -10000, finfo.min or -inf.
@@ -210,7 +210,7 @@ def field(answer: Any, name: str) -> Any:
 
 def sequence(value: Any, what: str, size: int) -> list[Any]:
     """A list or tuple with one entry per request."""
-    return entries(value, what, f"{size} entries, one per request", size)
+    return entries(value, what, f"{counted(size, 'entry')}, one per request", size)
 
 
 def entries(value: Any, what: str, expected: str, size: int | None = None) -> list[Any]:

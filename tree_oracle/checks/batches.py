@@ -99,6 +99,8 @@ def _listed_batches(stage: Stage) -> list[Case]:
          "a prompt that goes on behind the whole of another prompt"),
         ([request(9, SPINE, WIDE), Script(shared.shapes, (*spread_prefix(stage, 9, 26)[:4], *spread_prefix(stage, 6, 5)))],
          _PLENTY, "a prompt that leaves another after a common beginning"),
+        ([shared, Script(shared.shapes, exchanged(shared.prompt))], _PLENTY,
+         "two prompts of the same tokens, of which two inside stand in another order"),
         ([request(5, SPINE, WIDE, STAR), request(3, ONE), request(2, STAR, CHAIN, joins=1, follows=1)], _PLENTY,
          "a prompt that begins with the text of a request that is gone"),
         ([request(5, SPINE, WIDE, STAR, ONE), request(3, STAR), replaced(request(1, SPINE, DEEP, joins=2), 1)], _PLENTY,
@@ -112,6 +114,12 @@ def _listed_batches(stage: Stage) -> list[Case]:
          "six requests with trees of one node"),
     ]  # fmt: skip
     return [batch_case(stage, scripts, limits, note) for scripts, limits, note in listed]
+
+
+def exchanged(prompt: tuple[int, ...]) -> tuple[int, ...]:
+    """The prompt with its second and third token in each other's place: their set is the same, and so are its ends."""
+    first, second, third, *rest = prompt
+    return (first, third, second, *rest)
 
 
 def _ways_to_end(stage: Stage, scripts: Sequence[Script]) -> Limits:

@@ -18,7 +18,7 @@ from tree_oracle.checks.rows import regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
 from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Round, Status
+from tree_oracle.record import Finding, Round, Status, counted
 
 _LEVIATHAN = "Leviathan et al. 2023, Chen et al. 2023, at temperature zero"
 
@@ -119,8 +119,8 @@ def a_leaf_more_never_shortens(view: View) -> Iterator[Finding]:
     if after < before:
         leaf = len(shown(large)[1]) - 1
         yield fail(
-            f"adding node {leaf} shortens the accepted path from {before} to {after} nodes",
-            expected=f"at least {before} nodes accepted",
+            f"adding node {leaf} shortens the accepted path from {before} to {counted(after, 'node')}",
+            expected=f"at least {counted(before, 'node')} accepted",
             seen=f"accepted {listing(large.accepted or ())}, without the leaf {listing(small.accepted or ())}",
             round=1,
             node=leaf,

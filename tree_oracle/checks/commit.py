@@ -20,7 +20,7 @@ from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, is_built_on, shown
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, LayerRows, Round, Status
+from tree_oracle.record import Finding, LayerRows, Round, Status, counted
 
 _SOURCES = (Source(Seam.SESSION, ROUNDS),)
 _CLASSES = "fault classes KV-COMMIT, KV-MOVE and ROLLBACK"
@@ -91,9 +91,9 @@ def _wrong_part(
         which = "the committed tokens without the newest" if due == len(held) else "all that the next token sees"
         newest = ": the newest committed token, the next root, is already among them" if rows == due + 1 else ""
         yield fail(
-            f"the cache holds {rows} rows{newest}" if rows != due else f"{where} has the wrong shape",
-            expected=f"{due} rows, {which} ({where} {cold.shape})",
-            seen=f"{rows} rows ({where} {seen.shape})",
+            f"the cache holds {counted(rows, 'row')}{newest}" if rows != due else f"{where} has the wrong shape",
+            expected=f"{counted(due, 'row')}, {which} ({where} {cold.shape})",
+            seen=f"{counted(rows, 'row')} ({where} {seen.shape})",
             round=index,
         )
         return

@@ -18,7 +18,7 @@ from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.view import View, branch, shown
 from tree_oracle.construct import TableDraft
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import DraftData, Finding, Round, Status
+from tree_oracle.record import DraftData, Finding, Round, Status, counted
 from tree_oracle.tree import CandidateTree
 
 _NEEDS = ("prefix", "tokens", "parents")
@@ -98,10 +98,10 @@ def _measures(round_: Round) -> dict[str, tuple[int, str]]:
     level = Counter(depths[node] for node in children)
     fullest = max(level, key=lambda depth: level[depth], default=0)
     return {
-        "budget": (len(parents) - 1, f"{len(parents) - 1} nodes, the root not counted"),
-        "depth": (max(depths), f"{max(depths)} levels below the root"),
+        "budget": (len(parents) - 1, f"{counted(len(parents) - 1, 'node')}, the root not counted"),
+        "depth": (max(depths), f"{counted(max(depths), 'level')} below the root"),
         "branching": (children[widest], f"{children[widest]} children below node {widest}"),
-        "frontier": (level[fullest], f"{level[fullest]} nodes with children at depth {fullest}"),
+        "frontier": (level[fullest], f"{counted(level[fullest], 'node')} with children at depth {fullest}"),
     }
 
 
@@ -164,8 +164,8 @@ def _difference(data: DraftData, root: int, wanted: list[Path], seen: list[Path]
     told += [f"lacks {_node(data, root, missing[0])}"] if missing else []
     return fail(
         f"the tree {' and '.join(told)}",
-        expected=f"{len(wanted) - 1} nodes; not there: {listing(map(list, missing)) if missing else 'none'}",
-        seen=f"{len(seen) - 1} nodes; not expected: {listing(map(list, extra)) if extra else 'none'}",
+        expected=f"{counted(len(wanted) - 1, 'node')}; not there: {listing(map(list, missing)) if missing else 'none'}",
+        seen=f"{counted(len(seen) - 1, 'node')}; not expected: {listing(map(list, extra)) if extra else 'none'}",
         round=index,
         node=seen.index(extra[-1]) if extra else None,
     )

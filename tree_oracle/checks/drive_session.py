@@ -37,6 +37,7 @@ from tree_oracle.record import (
     TreeData,
     Unsupported,
 )
+from tree_oracle.record import counted as in_words
 from tree_oracle.tree import CandidateTree
 
 
@@ -238,7 +239,8 @@ def _refuse_impossible(round_: Round, nodes: int, *, over: bool) -> None:
     """A round commits the accepted nodes and a bonus: at least one token while nothing ends, at most one per node."""
     if len(round_.emitted) > nodes:
         raise DecoderError(
-            f"step emitted {len(round_.emitted)} tokens for a tree of {nodes} nodes; expected at most {nodes}"
+            f"step emitted {in_words(len(round_.emitted), 'token')} for a tree of {in_words(nodes, 'node')}; "
+            f"expected at most {nodes}"
         )
     if not round_.emitted and round_.end is None and not over:
         raise DecoderError("step emitted nothing and named no end; expected at least one token")

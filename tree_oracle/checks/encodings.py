@@ -21,7 +21,7 @@ from jaxtyping import Bool, Int
 
 from tree_oracle.checks.answers import array, field, integers, short
 from tree_oracle.checks.view import branch
-from tree_oracle.record import AdapterError, DecoderError, TreeData, UsageError
+from tree_oracle.record import AdapterError, DecoderError, TreeData, UsageError, counted
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.formats import Format, InvalidEncoding, MalformedEncoding, Shown, find_format
 
@@ -168,7 +168,7 @@ def _layout(seen: Shown, said: Any) -> Shown:
 def _refuse_another(found: CandidateTree, tree: TreeData) -> None:
     if len(found) != len(tree.tokens):
         raise DecoderError(
-            f"lay_out answered an encoding of {len(found)} nodes; expected the {len(tree.tokens)} of the tree"
+            f"lay_out answered an encoding of {counted(len(found), 'node')}; expected the {len(tree.tokens)} of the tree"
         )
     for node, (seen, due) in enumerate(zip(found.tokens.tolist(), tree.tokens, strict=True)):
         if seen != due:

@@ -17,7 +17,7 @@ from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS, TIES
 from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Round, Status
+from tree_oracle.record import Finding, Round, Status, counted
 
 _PROPOSITION = "TreeSpark, Proposition 2"
 _SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
@@ -73,7 +73,7 @@ def _wrong_tokens(view: View, round_: Round, index: int) -> Iterator[Finding]:
     followed = _followed(round_)
     if len(round_.emitted) > len(followed):
         yield fail(
-            f"{len(round_.emitted)} tokens are emitted for {len(followed) - 1} accepted nodes",
+            f"the round emits {counted(len(round_.emitted), 'token')} for {counted(len(followed) - 1, 'accepted node')}",
             expected=f"at most {len(followed)}: the accepted tokens and one bonus",
             seen=f"emitted {listing(round_.emitted)}",
             round=index,

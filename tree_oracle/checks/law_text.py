@@ -18,7 +18,7 @@ from tree_oracle.checks.mode import card_of, ruling_on
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.view import View, text_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, LawData, Round, Status
+from tree_oracle.record import Finding, LawData, Round, Status, counted
 from tree_oracle.verify.law import UNPROCESSED, Declaration, Evidence, Farthest, Standing, processed
 from tree_oracle.verify.rules import Context, Laws
 
@@ -71,7 +71,7 @@ def texts_follow_the_target(view: View) -> Iterator[Finding]:
         yield fail(
             "what is emitted over several rounds does not follow the target",
             expected=f"one in {round(1 / evidence.false_alarm):,} right decoders shows evidence of this size",
-            seen=f"e = {strength(evidence.log_e)}, enough after {evidence.stopped_at} tokens; {said}",
+            seen=f"e = {strength(evidence.log_e)}, enough after {counted(evidence.stopped_at or 0, 'token')}; {said}",
         )
 
 

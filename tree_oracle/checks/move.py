@@ -21,7 +21,7 @@ from tree_oracle.checks.tags import Place
 from tree_oracle.checks.view import View
 from tree_oracle.decoder.caches.pools import PER_TOKEN
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status
+from tree_oracle.record import Finding, Status, counted
 
 _SOURCES = (Source(Seam.MOVE, MOVES),)
 _CLASSES = "fault classes KV-MOVE and ROLLBACK"
@@ -40,9 +40,9 @@ def the_path_follows_the_old_rows(view: View) -> Iterator[Finding]:
             yield fail(
                 f"the block table names page {seen.unknown[0]}, which the pools do not have"
                 if seen.unknown
-                else f"the block table {listing(seen.pages)} has no room for {seen.due} rows",
+                else f"the block table {listing(seen.pages)} has no room for {counted(seen.due, 'row')}",
                 expected=f"at least {-(-seen.due // seen.move.page_size)} of the pages 0 to {seen.move.pool_pages - 1}",
-                seen=f"{len(seen.pages)} pages of {seen.move.page_size} rows",
+                seen=f"{counted(len(seen.pages), 'page')} of {counted(seen.move.page_size, 'row')}",
                 round=index,
             )
             return
@@ -118,12 +118,12 @@ def the_request_grows_by_the_path(view: View) -> Iterator[Finding]:
     Woken by one rejected node. Real causes: a trim that is a no-op or one row off, rejected rows that are zeroed and stay.
     """
     for index, seen in seen_moves(view):
-        length = view.rounds[index].length
+        length, path = view.rounds[index].length or 0, seen.move.accepted
         if length != seen.due:
             yield fail(
-                f"the request holds {length} rows after the move",
-                expected=f"{seen.due}: {seen.move.length} old ones, the root, {len(seen.move.accepted)} accepted nodes",
-                seen=f"{length} rows; {len(seen.move.slots)} nodes were written",
+                f"the request holds {counted(length, 'row')} after the move",
+                expected=f"{seen.due}: {seen.move.length} old ones, the root and {counted(len(path), 'accepted node')}",
+                seen=f"{counted(length, 'row')}, after {counted(len(seen.move.slots), 'node')} had been written",
                 round=index,
             )
             return

@@ -14,7 +14,7 @@ from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, shown
 from tree_oracle.checks.wide import WIDE
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding
+from tree_oracle.record import Finding, counted
 
 
 @check(
@@ -45,7 +45,7 @@ def counts_depth(view: View) -> Iterator[Finding]:
                 by_slot = f", which counts its slot {node}" if seen == len(prefix) - 1 + node else ""
                 yield fail(
                     f"node {node} at depth {depth} is at position {seen}{by_slot}",
-                    expected=f"position {expected}: prefix of {len(prefix)} tokens - 1 + depth {depth}",
+                    expected=f"position {expected}: prefix of {counted(len(prefix), 'token')} - 1 + depth {depth}",
                     seen=f"position {seen}",
                     round=index,
                     node=node,

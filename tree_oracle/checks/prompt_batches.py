@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from tree_oracle.checks.batches import exchanged
 from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.checks.scenes import spread_prefix
 from tree_oracle.record import Case, Limits, RequestData
@@ -32,6 +33,7 @@ def _listed_prompt_batches(stage: Stage) -> list[Case]:
         together(prompts, Limits(6), "three prompts of unequal lengths"),
         together(prompts[1::-1], Limits(7, (end,)), "the first of two texts ends with its second token"),
         together(prompts, Limits(9, max_length=8), "the longest prompt fills the context first"),
+        together((prompts[1], exchanged(prompts[1])), Limits(6), "two prompts of the same tokens in another order"),
     ]
 
 

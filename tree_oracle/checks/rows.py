@@ -20,7 +20,7 @@ from jaxtyping import Float
 
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
-from tree_oracle.record import Finding, Status, TieRule, Truth
+from tree_oracle.record import Finding, Status, TieRule, Truth, counted
 
 Row = Float[np.ndarray, " vocab"]
 History = Sequence[int]
@@ -64,7 +64,7 @@ def within(gap: float, truth: Truth, history: History, *, rows: int = 1) -> bool
     if own >= noise.wrong_history > noise.allowed:
         raise NothingToJudge(
             Status.UNDECIDED,
-            f"the plain pass is off by {truth.error(history):.3g} logits after these {len(history)} tokens, "
+            f"the plain pass is off by {truth.error(history):.3g} logits after {counted(len(history), 'token')}, "
             f"and a wrong token in the history may move a row by only {noise.wrong_history:.3g}",
         )
     return True

@@ -18,6 +18,7 @@ from tree_oracle.checks.witness import need_witness
 from tree_oracle.construct import TreeSpark
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Call, Finding, Level, Round, Status, TreeData
+from tree_oracle.record import counted as in_words
 
 _SOURCE = "the policy and the serving of TreeSpark"
 _SHOWN = (Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS))
@@ -43,16 +44,16 @@ def a_round_runs_the_target_once(view: View) -> Iterator[Finding]:
             yield fail(
                 f"the target is run {len(calls)} times in one round: {', then '.join(_what(c, round_, before) for c in calls)}",
                 expected="one pass, over the root and the nodes of the tree",
-                seen="; ".join(f"{listing(call.tokens)} over {call.past} cached rows" for call in calls),
+                seen="; ".join(f"{listing(call.tokens)} over {in_words(call.past, 'cached row')}" for call in calls),
                 round=index,
             )
             return
         again = max((_committed_again(call, round_, before) for call in calls), default=0)
         if again:
             yield fail(
-                f"{again} tokens are run again that were committed before the round before",
-                expected=f"a pass over at least {before - 1} cached rows",
-                seen=f"a pass over {calls[0].past} cached rows",
+                f"a pass runs {in_words(again, 'token')} again, committed before the round before",
+                expected=f"a pass over at least {in_words(before - 1, 'cached row')}",
+                seen=f"a pass over {in_words(calls[0].past, 'cached row')}",
                 round=index,
             )
             return

@@ -22,6 +22,7 @@ from tree_oracle.faults.numeric_faults import NUMERIC_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.path_faults import PATH_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
+from tree_oracle.faults.prefix_faults import PREFIX_FAULTS
 from tree_oracle.faults.rank_faults import RANK_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
@@ -234,6 +235,7 @@ _CATALOGUE = (
     *WINDOW_FAULTS,
     *HELD_FAULTS,
     *LENGTH_FAULTS,
+    *PREFIX_FAULTS,
     *MOVE_FAULTS,
     *ATTEND_FAULTS,
     *STATE_FAULTS,

@@ -67,10 +67,9 @@ class HandedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         0  # of these, the ones whose accepted nodes lie outside the next slots, so that rows have to be moved
     )
 
-    def __add__(self, other: HandedOn | None) -> HandedOn:
-        more = other or HandedOn()
+    def __add__(self, other: HandedOn) -> HandedOn:
         return HandedOn(
-            self.branching + more.branching, self.accepting + more.accepting, self.displacing + more.displacing
+            self.branching + other.branching, self.accepting + other.accepting, self.displacing + other.displacing
         )
 
 
@@ -91,7 +90,9 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pooled: tuple[int, ...] = ()
     packed: tuple[int, ...] = ()
     ended: tuple[Ended, ...] = ()  # why rounds ended, in the order of the alphabet
-    handed_on: HandedOn | None = None  # None: nobody looked, as in a report of an older release
+    handed_on: HandedOn | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # not there: nobody looked, as in a report of an older release
 
     def __add__(self, other: Witness) -> Witness:
         return Witness(
@@ -105,8 +106,14 @@ class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             _added(self.pooled, other.pooled),
             _added(self.packed, other.packed),
             count_endings((*self.ended, *other.ended)),
-            self.handed_on if other.handed_on is None else other.handed_on + self.handed_on,
+            _both(self.handed_on, other.handed_on),
         )
+
+
+def _both(some: HandedOn | msgspec.UnsetType, others: HandedOn | msgspec.UnsetType) -> HandedOn | msgspec.UnsetType:
+    if isinstance(some, msgspec.UnsetType) or isinstance(others, msgspec.UnsetType):
+        return others if isinstance(some, msgspec.UnsetType) else some
+    return some + others
 
 
 def count_endings(ended: Iterable[Ended]) -> tuple[Ended, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from msgspec import UnsetType
+
 from tree_oracle.record import Finding, Report, counted
 from tree_oracle.report.ladder import GRADES
 
@@ -49,7 +51,7 @@ def _hardly_words(report: Report) -> str:
     seen = report.own.handed_on
     standing = [result for result in report.results if result.check.startswith(_STAND_ON_A_COMMIT)]
     handed = any(result.check.startswith("COMMIT") and "open" in result.seams for result in standing)
-    if seen is None or not report.own.drafted or not standing or handed:
+    if isinstance(seen, UnsetType) or not report.own.drafted or not standing or handed:
         return ""
     what, count = ("node outside the next slot", seen.displacing) if seen.branching else ("node", seen.accepting)
     if count >= ENOUGH:
