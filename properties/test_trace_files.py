@@ -19,7 +19,8 @@ from safetensors.numpy import load as safetensors_load
 from safetensors.numpy import save as safetensors_save
 from trace_grounds import numbered, read_all, sealed, small_trace
 
-from tree_oracle.record import UsageError
+from tree_oracle.checks import witness_of
+from tree_oracle.record import UsageError, Work
 from tree_oracle.trace import (
     ArrayFileError,
     DamagedLine,
@@ -332,6 +333,8 @@ BAD_VALUES: dict[str, tuple[dict[str, Any], str]] = {
     "another dtype": ({"emitted": [], "visible": np.ones((1, 1), np.uint8)}, "visible has dtype uint8; expected one of bool"),
     "flat rows": ({"emitted": [], "rows": [1.0]}, r"rows have shape \(1,\)"),
     "a bonus of text": ({"emitted": [], "bonus": "x"}, "bonus is 'x'; expected an integer"),
+    "counters of text": ({"emitted": [], "work": {"rounds": "x"}}, "work is .*; expected a dict of whole numbers"),
+    "an unknown counter": ({"emitted": [], "work": {"acepted": 1}}, "work has no count 'acepted'; it has rounds, drafted"),
 }  # fmt: skip
 
 
@@ -345,6 +348,16 @@ def test_a_value_that_cannot_be_written_is_named(name: str, tmp_path: Path) -> N
             trace.round(request, **values)
         trace.round(request, emitted=[2])
     assert read_all(tmp_path / "t.jsonl") == 1
+
+
+def test_counters_are_recorded(tmp_path: Path) -> None:
+    """What a decoder counts is read back as the round's stated work, and is a witness where its tokens alone are shown."""
+    path = tmp_path / "t.jsonl"
+    with Recorder(path) as trace:
+        trace.round(trace.request([1]), emitted=[2, 3, 4], work={"rounds": 1, "drafted": np.int64(5), "accepted": 2})
+    ((found,),) = [[one.round for one in request.rounds] for request in Requests(TraceReader(path))]
+    assert found.work == Work(rounds=1, drafted=5, accepted=2)
+    assert witness_of([found]).drafted == 5
 
 
 def test_a_recorder_refuses_what_it_cannot_do(tmp_path: Path) -> None:

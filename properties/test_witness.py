@@ -216,3 +216,12 @@ def test_drafts_of_a_tree_are_no_candidates_of_a_root() -> None:
     """A tree of the root alone is no draft: such rounds are passed by nobody as speculation."""
     root = CandidateTree(tokens=[6], parents=[-1])
     assert claims_of([Round(emitted=(1,), tokens=tuple(root.tokens.tolist()), parents=(-1,), accepted=())]) is None
+
+
+def test_a_round_behind_the_end_claims_nothing() -> None:
+    """A draft that was verified for tokens that were all cut off is not looked for, and not claimed."""
+    tree: dict[str, Any] = {"tokens": (6, 1), "parents": (-1, 0), "accepted": (1,)}
+    assert claims_of([Round(emitted=(), **tree)]) is None
+    assert claims_of([Round(emitted=(1, 9), **tree), Round(emitted=(), **tree)]) == Work(
+        rounds=1, drafted=1, accepted=1
+    )

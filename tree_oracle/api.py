@@ -74,13 +74,7 @@ def check_decoder(
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
     if isolate or python is not None:
-        way = "isolate=True" if python is None else f"python={python!r}"
-        if isolate and python is not None:
-            raise UsageError(f"{way} runs the decoder in a process of its own; take isolate=True away")
-        if python is not None and target is None:
-            raise UsageError(
-                f"{way} needs a target: the decoder brings its own model, and its plain runs are made here"
-            )
+        way = _way(isolate, python, target)
         plan = Plan(
             decoder=_sendable(way, "decoder", decoder),
             target=None if target is None else _sendable(way, "target", target),
@@ -92,12 +86,7 @@ def check_decoder(
             budget=budget,
         )
         caps = Caps(Caps().timeout if timeout is None else timeout, memory)
-        if python is None:
-            report = carry_out(plan, caps=caps, required=require)
-        else:
-            from tree_oracle.run.foreign import run_abroad  # resolved here: it is seldom needed
-
-            report = run_abroad(plan, python, caps=caps, required=require)
+        report = _carried_out(plan, python, caps, require)
         return msgspec.structs.replace(report, decoder=name or report.decoder)
     if timeout is not None or memory is not None:
         raise UsageError("timeout and memory need isolate=True or python=...: they cannot be held to in this process")
@@ -107,6 +96,27 @@ def check_decoder(
         decoder, target, name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance
     )
     return run_battery(subject, chosen, budget, required=require)
+
+
+def _way(isolate: bool, python: str | None, target: Any) -> str:
+    """The argument that asks for another process."""
+    if python is None:
+        return "isolate=True"
+    if isolate:
+        raise UsageError(f"python={python!r} runs the decoder in a process of its own; take isolate=True away")
+    if target is None:
+        raise UsageError(
+            f"python={python!r} needs a target: the decoder brings its own model, and its plain runs are made here"
+        )
+    return f"python={python!r}"
+
+
+def _carried_out(plan: Plan, python: str | None, caps: Caps, require: int | None) -> Report:
+    if python is None:
+        return carry_out(plan, caps=caps, required=require)
+    from tree_oracle.run.foreign import run_abroad  # resolved here: it is seldom needed
+
+    return run_abroad(plan, python, caps=caps, required=require)
 
 
 def _sendable(way: str, what: str, value: Any) -> str:

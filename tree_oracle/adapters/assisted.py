@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import torch
 
 from tree_oracle.adapters.chains import room_of, spoiled
@@ -30,11 +31,11 @@ class AssistedGeneration:
         return [self._generate(prompt, limits) for prompt in prompts]
 
     def _generate(self, prompt: Sequence[int], limits: Limits) -> list[int]:
-        room = room_of(limits, prompt)
+        room = room_of(msgspec.structs.replace(limits, min_new=0), prompt)
         if not room:
             return []
         ids = torch.tensor([list(prompt)], device=self._model.device)
-        ends = {"eos_token_id": list(limits.eos_ids) or None}
+        ends = {"eos_token_id": list(limits.eos_ids) or None, "min_new_tokens": min(limits.min_new, room) or None}
         found = self._model.generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=room, **ends, **self._drafting()
         )

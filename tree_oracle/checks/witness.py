@@ -67,9 +67,12 @@ def has_counters(work: Work | None) -> bool:
 
 
 def claims_of(rounds: Sequence[Round]) -> Work | None:
-    """What a decoder claims to have run over rounds of its own: its counters, else what they show; None if that is no draft."""
+    """What a decoder claims to have run over rounds of its own: its counters, else what they show; None if that is no draft.
+
+    A round that emits nothing claims nothing: behind the end of a text nobody looks for a pass.
+    """
     stated = [round_.work for round_ in rounds if round_.work is not None and has_counters(round_.work)]
-    shown = [counts for round_, counts in _told(rounds) if round_.tokens is not None]
+    shown = [counts for round_, counts in _told(rounds) if round_.tokens is not None and round_.emitted]
     told = stated or [replace(counts, rounds=int(bool(counts.drafted))) for counts in shown]
     ran, drafted, accepted = (sum(getattr(work, name) or 0 for work in told) for name in COUNTERS)
     return Work(rounds=ran, drafted=drafted, accepted=accepted) if ran or drafted or accepted else None

@@ -13,6 +13,7 @@ import numpy as np
 
 from tree_oracle.checks.rows import distance
 from tree_oracle.checks.scores import score_distance, softmax_room
+from tree_oracle.checks.witness import COUNTERS
 from tree_oracle.record import Array, Round, ScoreKind, Truth, Work
 
 _MOVED = ("pools", "length", "pages")
@@ -52,9 +53,15 @@ def _same_round(made: Round, seen: Round, truth: Truth, compared: Sequence[str])
 
 def _telling(*shown: Rounds) -> list[str]:
     """What is compared only where something shows in it: right decoders prefill, and are spread, in ways of their own."""
-    passes = any(len(round_.calls or ()) > 1 for rounds in shown for round_ in rounds[1:])
+    passes = any(_runs_otherwise(rounds) for rounds in shown)
     strays = any(_strays(round_) for rounds in shown for round_ in rounds)
     return ["calls"] * passes + ["peers"] * strays
+
+
+def _runs_otherwise(rounds: Rounds) -> bool:
+    """Whether a round after the first runs the target more than once, or is the only kind of which no call is seen."""
+    counts = [len(round_.calls) for round_ in rounds if round_.calls is not None]
+    return any(count > 1 for count in counts[1:]) or (0 in counts[1:] and any(counts))
 
 
 def _strays(round_: Round) -> bool:
@@ -63,9 +70,14 @@ def _strays(round_: Round) -> bool:
 
 
 def _same_work(mine: Work | None, theirs: Work | None) -> bool:
-    """Whether the counts are equal that both state, and both or neither run the draft's backbone more than once."""
+    """Whether the counts are equal that both state, and both or neither run the draft's backbone more than once.
+
+    Counters alone are a decoder's own way of counting; beside the candidates by depth they are held to the reference's.
+    """
     several = [(getattr(work, "draft_passes", None) or 0) > 1 for work in (mine, theirs)]
-    pairs = [(getattr(mine, name, None), getattr(theirs, name, None)) for name in Work.__struct_fields__]
+    alone = theirs is not None and theirs.packed is None
+    names = [name for name in Work.__struct_fields__ if not (alone and name in COUNTERS)]
+    pairs = [(getattr(mine, name, None), getattr(theirs, name, None)) for name in names]
     return several[0] == several[1] and all(a == b for a, b in pairs if a is not None and b is not None)
 
 

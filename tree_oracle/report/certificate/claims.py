@@ -20,7 +20,7 @@ from tree_oracle.run.tally import FLOOR
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
 _WHOLE_TEXTS = ("SEQUENCE-01", "LAW-04")
-_ACCOUNTED = "WITNESS-02"
+_ACCOUNTED, _OF_CLAIMS = "WITNESS-02", "WITNESS"  # counters need not be stated; a false one costs the exit code
 
 RATES = (
     "none: a report does not say how many of its cases were drawn at random, "
@@ -54,7 +54,8 @@ def sentence(report: Report) -> str:
 def lossless(report: Report) -> bool:
     """Whether the word may be used."""
     statuses = {result.check: result.status for result in report.results}
-    asked = [check.id for check in CHECKS.values() if check.rung in (_GREEDY, _LAW) and check.level is Level.MUST]
+    due = [check for check in CHECKS.values() if check.rung in (_GREEDY, _LAW) and check.level is Level.MUST]
+    asked = [check.id for check in due if check.family != _OF_CLAIMS]
     fine = (Status.PASSED, Status.NOT_APPLICABLE)
     return (
         report.exit_code == 0
