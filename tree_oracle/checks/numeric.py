@@ -127,7 +127,8 @@ def rows_do_not_depend_on_width(view: View) -> Iterator[Finding]:
 
     The decoder is compared with itself: a tree, one of its branches alone, and the tree with other tokens beside that branch;
     in a trace, a round and the control rounds after its nodes' tokens. Where this target's own plain rows change when they are
-    computed in other company, without any tree, bits cannot be asked of a decoder; a row that moves by more than that noise allows has failed there too.
+    computed in other company, without any tree, bits cannot be asked of a decoder; a row that moves by more than that noise
+    allows has failed there too.
     """
     first: dict[tuple[int, ...], tuple[int, int, np.ndarray]] = {}
     compared = False
