@@ -45,6 +45,9 @@ def test_the_truth_of_a_device_without_double_precision_is_on_the_processor() ->
         assert (golden.device, golden.model.device.type, golden.dtype) == ("cpu", "cpu", "float64")
         np.testing.assert_array_equal(SequentialTruth(there).rows(text), due)
         assert there.model.device.type == "npu"
+        truth = SequentialTruth(there)  # rows and cache entries of two devices are held against each other
+        assert 0 < truth.error(text[0]) < 1e-4
+        assert 0 < truth.cache_room(text[0]) < 1e-4
 
 
 def test_a_report_never_calls_the_simulated_device_ascend() -> None:

@@ -188,10 +188,9 @@ def test_every_door_takes_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyP
     shown = CliRunner().invoke(main, run)
     assert "measured in here.json" in shown.output.replace("\n", " ")
     assert "not width-invariant" in shown.output.replace("\n", " ")
-    for other in (["--dtype", "bfloat16"], ["--attention", "eager"], ["--target", "tiny:qwen3"]):
-        refused = CliRunner().invoke(main, [*run, *other])
-        assert refused.exit_code == 2, refused.output
-        assert "here.json is of another target" in refused.output
+    refused = CliRunner().invoke(main, [*run, "--dtype", "bfloat16"])
+    assert refused.exit_code == 2, refused.output
+    assert "here.json is of another target" in refused.output
     refused = CliRunner().invoke(main, [*run[:-1], "nowhere.json"])
     assert (refused.exit_code, "tolerance 'nowhere.json' is no file" in refused.output) == (2, True)
     monkeypatch.setattr(conformance.DEFAULTS, "target", SPEC)

@@ -227,6 +227,53 @@ def test_control_rows_are_a_truth_of_the_same_engine(tmp_path: Path) -> None:
     assert "no control row is repeated" in result.reason
 
 
+def beside(path: Path, *, moved: float = 0.0, control: bool = True, **options: Any) -> Path:
+    """The first text of the reference, and control rounds that show the rows of two nodes of its first tree again."""
+    rounds = rounds_of()[0]
+    first = next(one for one in rounds if one.tokens is not None and len(one.tokens) > 2 and one.rows is not None)
+    assert first.tokens is not None
+    assert first.parents is not None
+    assert first.rows is not None
+    prefix: tuple[int, ...] = PROMPTS[0]
+    for one in rounds[: rounds.index(first)]:
+        prefix = (*prefix, *one.emitted)
+    rows = np.array(first.rows.numpy())
+    with Recorder(path, **options) as trace:
+        request = trace.request(PROMPTS[0], max_new_tokens=LIMITS.max_new_tokens)
+        for one in rounds:
+            trace.round(request, **fields_of(one))
+        trace.done(request)
+        for node in (0, 1) if control else ():
+            row = rows[node].copy()
+            row[3] += np.float32(moved)
+            request = trace.request([*prefix, *([first.tokens[node]] if node else [])])
+            trace.round(request, control=True, emitted=[int(row.argmax())], rows=row[None])
+    return path
+
+
+@pytest.mark.parametrize("spec", ["exact", None])
+def test_a_row_of_a_tree_is_held_against_the_same_row_alone(tmp_path: Path, spec: str | None) -> None:
+    """Control rounds after a node's tokens tell whether its row depends on the tree; other traces show no node twice."""
+    checks = choose(["NUMERIC-02"])
+    truth = None if spec is None else ground(spec).truth
+
+    def told(name: str, **options: Any) -> Any:
+        (result,) = judge_trace(beside(tmp_path / name, **options), checks, truth=truth, target=spec or "").results
+        return result
+
+    right = told("a.jsonl", rows="whole")
+    assert (right.status, right.cases, right.grade) == (PASSED, 1, "A" if spec else "C"), right.reason
+    wrong = told("b.jsonl", rows="whole", moved=2.0**-10)
+    assert wrong.status is (FAILED if spec else Status.UNDECIDED)  # undecided where no control row is repeated
+    if spec:
+        assert "changes with the other nodes of the pass" in wrong.findings[0].sentence
+        assert "in a pass of 1 node " in wrong.findings[0].seen
+    for name, options in (("c.jsonl", {"rows": "summary"}), ("d.jsonl", {"rows": "whole", "control": False})):
+        hidden = told(name, **options)
+        assert hidden.status is HIDDEN
+        assert "no control round shows a whole row after the tokens of a node" in hidden.reason
+
+
 def test_reads_rounds_of_one_request_only() -> None:
     """The checks that a trace can be judged by are those over whole rounds of one request; all texts' checks are among them."""
     found = {check.id for check in CHECKS if reads_rounds(check)}

@@ -125,9 +125,10 @@ def _too_far(view: View, noise: Noise, row: tuple[float, int, int], judged: int)
 def rows_do_not_depend_on_width(view: View) -> Iterator[Finding]:
     """The row of a node is the same bit for bit whatever other nodes are in the pass, and however many.
 
-    The decoder is compared with itself: a tree, one of its branches alone, and the tree with other tokens beside that branch.
-    Where this target's own plain rows change when they are computed in other company, without any tree, bits cannot be asked of
-    a decoder; a row that moves by more than that noise allows has failed there too.
+    The decoder is compared with itself: a tree, one of its branches alone, and the tree with other tokens beside that branch;
+    in a trace, a round and the control rounds after its nodes' tokens. Where this target's own plain rows change when they are
+    computed in other company, without any tree, bits cannot be asked of a decoder; a row that moves by more than that noise
+    allows has failed there too.
     """
     first: dict[tuple[int, ...], tuple[int, int, np.ndarray]] = {}
     compared = False
@@ -162,11 +163,11 @@ def _counts(view: View, text: tuple[int, ...], gap: float) -> bool:
 def _moved(view: View, before: tuple[int, int, np.ndarray], now: tuple[int, int, np.ndarray]) -> Finding:
     sizes = [len(view.rounds[index].tokens or ()) for index in (before[0], now[0])]
     bits = int((before[2] != now[2]).sum())
-    other = "as many other" if sizes[0] == sizes[1] else f"{sizes[1]}"
+    other = "as many other nodes" if sizes[0] == sizes[1] else counted(sizes[1], "node")
     return fail(
         f"the row of node {now[1]} changes with the other nodes of the pass",
-        expected=f"the bits of node {before[1]}, the same history, in a pass of {sizes[0]} nodes",
-        seen=f"in a pass of {other} nodes {bits} of {len(now[2])} logits differ, by up to {distance(now[2], before[2]):.3g}",
+        expected=f"the bits of node {before[1]}, the same history, in a pass of {counted(sizes[0], 'node')}",
+        seen=f"in a pass of {other} {bits} of {len(now[2])} logits differ, by up to {distance(now[2], before[2]):.3g}",
         round=now[0],
         node=now[1],
     )

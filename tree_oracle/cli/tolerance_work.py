@@ -52,11 +52,17 @@ def work(
     subject = make_subject(made, target, name=name)
     if sizes:
         profile = _profile(subject, sizes, depths or (4,), prefix)
-        echo_json(profile) if as_json else print_profile(make_console(), profile)
+        if as_json:
+            echo_json(profile)
+        else:
+            print_profile(make_console(), profile)
         return 0
     model, case = subject.target.model, Case(prefix=(1, 2, 3), limits=Limits(max_new_tokens=new_tokens))
     found = work_of(drive(subject.decoder, Seam.TAP, case, subject.target.vocab_size, model=model), shape_of(model))
-    echo_json(found) if as_json else print_work(make_console(), found)
+    if as_json:
+        echo_json(found)
+    else:
+        print_work(make_console(), found)
     return 0
 
 

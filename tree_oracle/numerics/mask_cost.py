@@ -35,9 +35,7 @@ class MaskCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pairs: dict[str, int]  # visible pairs, by shape
     median: dict[str, float]  # by shape
     skips: bool
-    deeper: bool | None = (
-        None  # whether the deepest tree was seen to take longer than the flattest; None: fewer than two
-    )
+    deeper: bool | None = None  # whether the deepest tree takes longer than the flattest; None: fewer than two depths
 
 
 def mask_of(shape: str | int, nodes: int, prefix: int) -> Bool[np.ndarray, "nodes columns"]:

@@ -2,6 +2,7 @@
 
     texts     the whole text with its limits: every check that needs nothing but tokens, such as SEQUENCE and STOP
     pairs     a round and the one before it: COMMIT-03
+    beside    the same with the control rounds that stand after its nodes' tokens: NUMERIC-02
     rounds    one round that verified a draft: every other check that reads rounds
 
 A round without a draft says nothing about trees, and a check that would pass on anything there is not asked.
@@ -9,8 +10,8 @@ A round without a draft says nothing about trees, and a check that would pass on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ from tree_oracle.record import Array, Case, Grade, Limits, Round, Truth
 from tree_oracle.trace import Recorded, RecordedTruth, Replay, Request, completed
 
 PAIRS = ("COMMIT-03",)
+BESIDE = ("NUMERIC-02",)
 GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02", "STOP-06")
 TRUTH_OF_THE_TARGET = ("HISTORY-01", "NUMERIC-01", "COMMIT-01", "COMMIT-03")
 
@@ -38,11 +40,14 @@ class Recounted:
     replay: Replay
     truth: Truth
     lines: tuple[int, ...]  # of the trace, one for each round
+    controls: tuple[Round, ...] = ()  # without any tree, after the tokens of one of its nodes
 
 
 def reads_rounds(check: Check) -> bool:
     """Whether the check judges rounds that a decoder ran by itself, of one request."""
-    return any(s.seam in _ROUNDS and not (s.scene.batched or s.scene.chancy) for s in check.sources)
+    return check.id in BESIDE or any(
+        s.seam in _ROUNDS and not (s.scene.batched or s.scene.chancy) for s in check.sources
+    )
 
 
 def needs_greedy(check: Check) -> bool:
@@ -57,10 +62,12 @@ class Reader:
     Args:
         truth: sequential runs of the target; None leaves what came with the trace.
         control: rows of control rounds by history, where there is no target.
+        alone: whole rows of control rounds by history.
     """
 
     truth: Truth | None
     control: RecordedTruth | None = None
+    alone: Mapping[tuple[int, ...], np.ndarray] = field(default_factory=dict)
 
     def texts(self, request: Request) -> Iterator[Recounted]:
         """The whole text. Where it has no end yet, or nobody said where it must end, only its tokens can be judged."""
@@ -89,6 +96,18 @@ class Reader:
                     Case(prefix=before[0], limits=_UNBOUNDED), replay, second.truth, (before[1].line, one.line)
                 )
             before = (prefix, one)
+
+    def beside(self, request: Request) -> Iterator[Recounted]:
+        """Every round that shows a draft and whole rows, with the control rounds after the tokens of its nodes."""
+        for prefix, one in request.with_prefixes():
+            if not drafted(one) or one.summary is not None or (one.round.rows is None and "rows" not in one.beside):
+                continue
+            found = self._alone(prefix, one)
+            (round_,) = found.replay.rounds
+            texts = _texts(prefix, round_) or ()
+            controls = tuple(_control(text, self.alone[text]) for text in dict.fromkeys(texts) if text in self.alone)
+            if controls:
+                yield replace(found, truth=self.truth or self.control or found.truth, controls=controls)
 
     def chosen(self, request: Request) -> Iterator[Recounted]:
         """Every round as a text of its own, as far as a control row stands for each token; without control rows by its own."""
@@ -167,17 +186,30 @@ def _known(truth: RecordedTruth, prefix: tuple[int, ...], emitted: tuple[int, ..
 
 def _true_rows(truth: Truth | None, prefix: tuple[int, ...], round_: Round) -> np.ndarray | None:
     """Sequential rows after every node; None where there is no target, or no tree to follow."""
+    texts = _texts(prefix, round_)
+    if truth is None or texts is None:
+        return None
+    if any(not 0 <= token < truth.vocab_size for text in texts for token in text):
+        return None
+    return truth.rows(texts)
+
+
+def _texts(prefix: tuple[int, ...], round_: Round) -> list[tuple[int, ...]] | None:
+    """The tokens up to each node; None where there is no tree to follow."""
     tokens, parents = round_.tokens, round_.parents
-    if truth is None or tokens is None or parents is None or len(parents) != len(tokens):
+    if tokens is None or parents is None or len(parents) != len(tokens):
         return None
     texts = [prefix]
     for node in range(1, len(tokens)):
         if not 0 <= parents[node] < node:
             return None
         texts.append((*texts[parents[node]], tokens[node]))
-    if any(not 0 <= token < truth.vocab_size for text in texts for token in text):
-        return None
-    return truth.rows(texts)
+    return texts
+
+
+def _control(text: tuple[int, ...], row: np.ndarray) -> Round:
+    """The row after a text, as a round over its last token alone."""
+    return Round(emitted=(), prefix=text, tokens=text[-1:], parents=(-1,), rows=Array.of(row[None]), control=True)
 
 
 Cases = Callable[[Request], Iterator[Recounted]]

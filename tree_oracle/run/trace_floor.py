@@ -27,6 +27,12 @@ class Controls:
 
     rows: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
     repeats: list[float] = field(default_factory=list)
+    partial: set[tuple[int, ...]] = field(default_factory=set)  # histories whose row is known in part: a summary
+
+    @property
+    def whole(self) -> dict[tuple[int, ...], np.ndarray]:
+        """The rows of which every entry was recorded."""
+        return {history: row for history, row in self.rows.items() if history not in self.partial}
 
     @property
     def count(self) -> int:
@@ -39,6 +45,7 @@ class Controls:
                 round_ = one.whole()
                 if one.summary is not None:
                     round_ = msgspec.structs.replace(round_, rows=completed(one.summary, None))
+                    self.partial.add(prefix)
                 self._keep(one_row(prefix, round_))
 
     def _keep(self, found: tuple[tuple[int, ...], np.ndarray] | None) -> None:

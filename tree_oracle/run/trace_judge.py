@@ -37,6 +37,7 @@ from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.tally import FLOOR, bare_result, floor_words
 from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
 from tree_oracle.run.trace_cases import (
+    BESIDE,
     PAIRS,
     TRUTH_OF_THE_TARGET,
     Cases,
@@ -183,6 +184,7 @@ class _Judging:
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
+        self._alone = controls.whole
         self.grade = Grade.RECORDED if self._truth is None else self._truth.grade
 
     def take(self, request: Request) -> None:
@@ -191,7 +193,7 @@ class _Judging:
             refuse_foreign(request, self._truth.vocab_size)
         self.rows += sum(map(_rows_shown, request.rounds))
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
-        reader = Reader(self._truth, self._control)
+        reader = Reader(self._truth, self._control, self._alone)
         asked: dict[Cases, list[_Ledger]] = {}  # by what they judge, so that each case is read once
         for ledger in self.ledgers:
             reason = self._unasked(ledger.check, request)
@@ -225,6 +227,8 @@ class _Judging:
             return reader.chosen
         if check.reads_texts:
             return reader.texts
+        if check.id in BESIDE:
+            return reader.beside
         return reader.pairs if check.id in PAIRS else reader.rounds
 
     def _judge(self, ledgers: list[_Ledger], cases: Cases, request: Request) -> None:
@@ -236,9 +240,13 @@ class _Judging:
             if all(ledger.over for ledger in ledgers):
                 return
         for ledger in ledgers:
-            ledger.skip(
-                "the trace shows no row, and no target is named" if self._truth is None else "only one round was run"
-            )
+            ledger.skip(self._nothing(ledger.check))
+
+    def _nothing(self, check: Check) -> str:
+        """Why a request that could be read gave no case."""
+        if check.id in BESIDE:
+            return "no control round shows a whole row after the tokens of a node, so no node is in two passes"
+        return "the trace shows no row, and no target is named" if self._truth is None else "only one round was run"
 
     def _judge_one(self, ledger: _Ledger, recounted: Recounted, answer: Answer, request: Request) -> None:
         if ledger.check.id == "CHAIN-01" and not _is_chain(recounted.replay.rounds[-1]):
@@ -288,7 +296,7 @@ def _answer(recounted: Recounted) -> Answer:
             raise refusal.with_traceback(None)
 
         return refuse
-    return lambda case: rounds
+    return lambda case: (*rounds, *recounted.controls)
 
 
 def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRule) -> Outcome:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from tree_oracle.record import Noise, Unsupported
 from tree_oracle.target.compat import forward_with_cache, layer_tensors, prefill
@@ -102,7 +103,12 @@ def _in_two_pieces(model: Any, history: History) -> Any:
 
 def _cache_gap(one: Any, other: Any) -> float:
     pairs = zip(chain(*layer_tensors(one)), chain(*layer_tensors(other)), strict=True)
-    return max(float((a.to(torch.float64) - b.to(torch.float64)).abs().max()) for a, b in pairs)
+    return max(float((_wide(a) - _wide(b)).abs().max()) for a, b in pairs)
+
+
+def _wide(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """In double precision, on the processor: a device may have none, and the reference may lie elsewhere."""
+    return values.cpu().to(torch.float64)
 
 
 def _histories(draw: np.random.Generator, length: int, vocab: int) -> list[History]:
