@@ -1,4 +1,4 @@
-"""EAGLE-2 and EAGLE-3 (arXiv 2406.16858, 2503.01840): beams of cumulative log-probability, then a rerank of all that was drafted.
+"""EAGLE-2 and EAGLE-3 (arXiv 2406.16858, 2503.01840): beams of cumulative log-probability, then a rerank of the pool.
 
     s(v) = s(parent(v)) + log q(token(v) | path to parent(v))
 
