@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 import torch
-from grounds import ground, statuses, with_methods
+from grounds import all_of, ground, statuses, with_methods
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from transformers import DynamicCache
 
-from tree_oracle.checks import CHECKS, View, witness_of
+from tree_oracle.checks import CHECKS, View, choose, witness_of
 from tree_oracle.checks.say import NothingToJudge
+from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.checks.view import text_of
 from tree_oracle.checks.witness import COUNTERS, claims_of, speculated
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.record import Call, Case, EndReason, Limits, Round, Status, TreeData, Work
-from tree_oracle.run import Budget
+from tree_oracle.run import Budget, run_battery
 from tree_oracle.strategies import candidate_trees
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
@@ -206,9 +207,10 @@ def test_counters_are_a_witness() -> None:
         counts = [dict(zip(COUNTERS, ran(rounds), strict=True)) for rounds in texts]
         return [[{"emitted": text_of(rounds), "work": work}] for rounds, work in zip(texts, counts, strict=True)]
 
-    report = ground().report(with_methods(generate=counted), "SEQUENCE-01", *FAMILY, budget=QUICK)
-    found = statuses(report)
-    assert found["SEQUENCE-01"] is found["WITNESS-01"] is Status.PASSED
+    found, few = ground(), ground().stock.of(PROMPTS)[::4]
+    asked = choose(ids=["SEQUENCE-01", "WITNESS-01"])
+    report = run_battery(found.subject(with_methods(generate=counted)), asked, QUICK, cases=few, stock=found.stock)
+    assert all_of(report, Status.PASSED)
     assert report.witness.drafted > report.witness.accepted > 0
 
 
