@@ -123,7 +123,6 @@ class Runner:
         )  # fmt: skip
         return ended.returncode, ended.stdout
 
-
     def _sparing(self, words: list[str]) -> list[str]:
         """The words of a command, with one child process for all checks of a document that need none."""
         if words[0] != "check" or "--decoder" not in words or _NEEDS_A_CHILD.intersection(words):
