@@ -8,7 +8,7 @@ check stops at its first failure. What the trace does not show is *not observabl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -30,82 +30,25 @@ from tree_oracle.record import (
     Truth,
     Witness,
     case_id,
-    worst,
 )
 from tree_oracle.run.explain import explained
 from tree_oracle.run.outcome import Outcome, outcome_of
-from tree_oracle.run.tally import FLOOR, bare_result, floor_words
+from tree_oracle.run.tally import FLOOR, floor_words
 from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
 from tree_oracle.run.trace_cases import (
     BESIDE,
     PAIRS,
-    TRUTH_OF_THE_TARGET,
     Cases,
     Reader,
     Recounted,
     drafted,
-    ended,
-    needs_greedy,
-    reads_rounds,
 )
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
+from tree_oracle.run.trace_ledger import Ledger
+from tree_oracle.run.trace_unasked import nothing_there, unasked
 from tree_oracle.trace import Head, NotRecorded, Recorded, RecordedTruth, Request, Requests, TraceReader
 
-_SEAM = "trace"
-
 Answer = Callable[[Case], tuple[Round, ...]]
-
-
-@dataclass(slots=True)
-class _Ledger:
-    """What came of one check so far."""
-
-    check: Check
-    outcomes: dict[Status, int] = field(default_factory=dict)
-    reason: dict[Status, str] = field(default_factory=dict)
-    near_ties: int = 0
-    failed_at: int | None = None
-    finding: Finding | None = None
-    grade: Grade | None = None  # of what it was held against; None: nothing was judged
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more needs to be judged."""
-        return self.failed_at is not None
-
-    def add(self, outcome: Outcome, grade: Grade) -> None:
-        status = outcome.status
-        self.outcomes[status] = self.outcomes.get(status, 0) + 1
-        self.reason.setdefault(status, outcome.reason)
-        self.near_ties += outcome.near_ties
-        self.grade = grade
-        if status in (Status.FAILED, Status.ERROR):
-            self.failed_at = self.judged
-
-    @property
-    def judged(self) -> int:
-        """Cases that counted."""
-        beside = (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
-        return sum(count for status, count in self.outcomes.items() if status not in beside)
-
-    def skip(self, reason: str) -> None:
-        """The request has nothing for this check."""
-        self.reason.setdefault(Status.NOT_OBSERVABLE, reason)
-
-    def result(self, usual: Grade) -> CheckResult:
-        status = worst(self.outcomes) if self.outcomes else Status.NOT_OBSERVABLE
-        return bare_result(
-            self.check,
-            status,
-            cases=self.judged,
-            undecided=self.outcomes.get(Status.UNDECIDED, 0),
-            near_ties=self.near_ties,
-            failed_at=self.failed_at,
-            seams=(_SEAM,) if self.judged else (),
-            reason="" if status is Status.PASSED else self.reason.get(status, "the trace holds no request"),
-            findings=() if self.finding is None else (self.finding,),
-            grade=(self.grade or usual).value,
-        )
 
 
 def judge_trace(
@@ -180,7 +123,7 @@ class _Judging:
     ) -> None:
         self.rows = 0
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
-        self.ledgers = [_Ledger(check) for check in checks]
+        self.ledgers = [Ledger(check) for check in checks]
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
@@ -194,33 +137,15 @@ class _Judging:
         self.rows += sum(map(_rows_shown, request.rounds))
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
         reader = Reader(self._truth, self._control, self._alone)
-        asked: dict[Cases, list[_Ledger]] = {}  # by what they judge, so that each case is read once
+        asked: dict[Cases, list[Ledger]] = {}  # by what they judge, so that each case is read once
         for ledger in self.ledgers:
-            reason = self._unasked(ledger.check, request)
+            reason = unasked(ledger.check, request, targeted=self._truth is not None)
             if reason:
                 ledger.skip(reason)
             elif not ledger.over:
                 asked.setdefault(self._cases(ledger.check, reader), []).append(ledger)
         for cases, ledgers in asked.items():
             self._judge(ledgers, cases, request)
-
-    def _unasked(self, check: Check, request: Request) -> str:
-        """Why the request says nothing to this check."""
-        if not reads_rounds(check):
-            return f"needs the method {' or '.join(sorted({source.seam.method for source in check.sources}))}"
-        if needs_greedy(check) and not request.greedy:
-            return "tokens are drawn by chance"
-        if check.family == "STOP":
-            return _no_end(check, request)
-        if any(source.scene.handed for source in check.sources):
-            return "a trace holds what the decoder drafted by itself, which SEQUENCE-01 judges"
-        if check.family == "PATHSTATE":
-            return "a trace says nothing of processors"
-        if self._truth is None and check.id in TRUTH_OF_THE_TARGET:
-            return "needs the target: name it with --target"
-        if not check.reads_texts and not any(map(drafted, request.rounds)):
-            return "no round shows the tree that it verified"
-        return ""
 
     def _cases(self, check: Check, reader: Reader) -> Cases:
         if check.id == "SEQUENCE-01" and self._truth is None:
@@ -231,7 +156,7 @@ class _Judging:
             return reader.beside
         return reader.pairs if check.id in PAIRS else reader.rounds
 
-    def _judge(self, ledgers: list[_Ledger], cases: Cases, request: Request) -> None:
+    def _judge(self, ledgers: list[Ledger], cases: Cases, request: Request) -> None:
         for recounted in cases(request):
             answer = _answer(recounted)
             for ledger in ledgers:
@@ -240,15 +165,9 @@ class _Judging:
             if all(ledger.over for ledger in ledgers):
                 return
         for ledger in ledgers:
-            ledger.skip(self._nothing(ledger.check))
+            ledger.skip(nothing_there(ledger.check, targeted=self._truth is not None))
 
-    def _nothing(self, check: Check) -> str:
-        """Why a request that could be read gave no case."""
-        if check.id in BESIDE:
-            return "no control round shows a whole row after the tokens of a node, so no node is in two passes"
-        return "the trace shows no row, and no target is named" if self._truth is None else "only one round was run"
-
-    def _judge_one(self, ledger: _Ledger, recounted: Recounted, answer: Answer, request: Request) -> None:
+    def _judge_one(self, ledger: Ledger, recounted: Recounted, answer: Answer, request: Request) -> None:
         if ledger.check.id == "CHAIN-01" and not _is_chain(recounted.replay.rounds[-1]):
             ledger.skip("no round verifies a chain")
             return
@@ -257,22 +176,6 @@ class _Judging:
         if ledger.over:
             known = request.number < len(self._made_for)
             ledger.finding = _finding(outcome, recounted, request, self._made_for[request.number] if known else None)
-
-
-def _no_end(check: Check, request: Request) -> str:
-    if request.limits is None:
-        return "the trace does not show where the text must end"
-    if not ended(request):
-        return "the text has no end yet"
-    for name, given, nothing in (
-        ("STOP-01", request.limits.eos_ids, "no token ends a text"),
-        ("STOP-04", request.limits.stop, "no stop sequence ends a text"),
-        ("STOP-05", request.limits.min_new, "no minimum is asked for"),
-        ("STOP-06", request.limits.min_new, "no minimum is asked for"),
-    ):
-        if check.id == name and not given:
-            return nothing
-    return ""
 
 
 def _rows_shown(one: Recorded) -> int:
