@@ -100,7 +100,7 @@ def record_abroad(decoder: str, target: str, python: str, cases: Sequence[Case],
     found = find_python(python)
     if trace.exists():
         raise UsageError(f"{str(trace)!r} is there already; a trace is never overwritten")
-    again = tuple([place for place, case in enumerate(cases) if asked_twice(case)][:_TWICE])
+    again = tuple([place for place, case in enumerate(cases) if asked_twice(case)][:_TWICE]) or (0,)[: len(cases)]
     sent = (*cases, *(cases[place] for place in again))
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     visit = ForeignVisit(decoder, caps, len(sent))
