@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: three sweeps into reports/tolerance/, one torch thread.
+# The kept CPU reports: six sweeps into reports/tolerance/, one torch thread.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"
@@ -22,3 +22,11 @@ sweep cpu-heads --target tiny:llama:head=64 --target tiny:llama:head=128 --targe
     --kernel eager --kernel sdpa-flash --width 33 --prefix 128 --rows 66
 sweep cpu-sizes --target tiny:qwen3 --dtype float32 --dtype bfloat16 --kernel sdpa-flash --width 9 --width 33 \
     --batch 1 --batch 6 --batch 12 --prefix 16 --prefix 256 --rows 66
+# One cell per dense architecture with 5,016 judged rows, and flex_attention in models, which runs without a compiler.
+dense=()
+for name in llama gpt2 mistral gemma3 qwen3 cohere2; do dense+=(--target "tiny:$name"); done
+sweep cpu-dense-5000-rows "${dense[@]}" --dtype float32 --kernel sdpa --width 33 --prefix 16 --rows 5016
+sweep cpu-gemma2-5000-rows --target tiny:gemma2 --dtype float32 --kernel eager --width 33 --prefix 16 --rows 5016
+flex=()
+for name in qwen3 llama gemma2 gemma3 llama4 mistral mixtral cohere2 gpt2; do flex+=(--target "tiny:$name"); done
+sweep cpu-flex "${flex[@]}" --dtype float32 --dtype bfloat16 --kernel flex --width 33 --prefix 32 --rows 66
