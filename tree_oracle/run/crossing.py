@@ -2,7 +2,7 @@
 
 A cell is one fault seen through one seam alone. The checks are tried from the lowest rung up, the cause is taken from the
 first that fails. The right cause counts as named if it comes first among those that fit; a cause that is called certain and
-is not the planted one is a defect of the diagnosis.
+is not the planted one is a defect of the diagnosis. Seams that do not run the wrong part are not driven: it cannot show there.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def matrix(names: Sequence[str] = ()) -> Iterator[Cell]:
 
 
 def _cell(battery: Battery, fault: Planted, seam: Seam) -> Cell:
-    for check in _through(seam):
+    for check in _through(seam) if seam in fault.seams else ():
         result = battery.run(check)
         if result.status is Status.FAILED:
             return _told(fault, seam, result)
