@@ -9,12 +9,12 @@ called with, positions first, and what it gives:
                     verify(logits, candidates)      (row, count, ...): both by retrieve row, leaves x levels (x vocabulary)
     ddtree          verify(child_maps, posterior)   (nodes with the root, next token); posterior is 1 x n
     jetspec         verify(tokens, choices, parents, depths)    (nodes with the root, count, next token); tensors of n
-    sglang          verify(predicts=, accept_index=, accept_token_num=, candidates=, retrive_index=, retrive_next_token=,
-                    retrive_next_sibling=, target_predict=)     nothing: the first three are written, as by its kernel
-    opt-tree, sequoia    as in ``describe``, by the names of their parameters, under their conventions
+    opt-tree        layout, verify: the class Tree, and verify of opt_classic; see ``called_opt_tree``
+    sequoia         layout, verify: the class GreedyTree for both; see ``called_sequoia``
+    sglang          layout, verify: build_tree_kernel_efficient, verify_tree_greedy; see ``called_sglang``
 
-All other functions are taken as in ``describe``. ``ran`` says whose own functions were run through this; where none were, the
-adapter was tried on buffers and functions written to the convention alone, and not against the project itself.
+All other functions are taken as in ``describe``. ``ran`` says which own functions were run through this; others
+were not, caches and whole rounds among them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tree_oracle.adapters import called_opt_tree, called_sequoia, called_sglang
 from tree_oracle.adapters.convention import Convention
 from tree_oracle.adapters.described import Description, describe
 from tree_oracle.checks import answers
@@ -43,10 +44,12 @@ class Project:
     """What is known of one project."""
 
     system: str  # its name in ``SYSTEMS``
-    ran: str = ""  # which of its own functions were run through this adapter; empty: none
+    ran: str  # which of its own functions were run through this adapter
     encoding: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
-    root_in_path: bool = False
+    said: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the convention, where its functions differ from its system
     layout: Callable[[Function], Function] | None = (
         None  # how its functions are called; None: as ``describe`` calls them
     )
@@ -57,15 +60,15 @@ class Project:
         """What its functions mean, as far as a source says so; ours otherwise."""
         found = SYSTEMS[self.system]
         added = bool(found.polarity) and found.polarity[-1] is not Polarity.ONE_ATTENDS
-        return Convention(
-            root_counted=found.root_parent not in _NO_ROOT,
-            prefix_counts_root=found.prefix_length is not PrefixLength.WITHOUT_ROOT,
-            root_in_pass=found.root is not RootRow.PREFIX_ROW,
-            mask="additive" if added else "visible",
-            prefix_columns=found.prefix[:1] != (PrefixColumns.IMPLICIT,),
-            positions="offset" if found.position is Position.OFFSET else "absolute",
-            root_in_path=self.root_in_path,
-        )
+        known: dict[str, Any] = {
+            "root_counted": found.root_parent not in _NO_ROOT,
+            "prefix_counts_root": found.prefix_length is not PrefixLength.WITHOUT_ROOT,
+            "root_in_pass": found.root is not RootRow.PREFIX_ROW,
+            "mask": "additive" if added else "visible",
+            "prefix_columns": found.prefix[:1] != (PrefixColumns.IMPLICIT,),
+            "positions": "offset" if found.position is Position.OFFSET else "absolute",
+        }
+        return Convention(**{**known, **self.said})
 
 
 def _of_choices(layout: Function) -> Function:
@@ -113,29 +116,10 @@ def _by_parents(verify: Function) -> Function:
     return called
 
 
-def _by_links(verify: Function) -> Function:
-    def called(links_global: Any, argmax: list[int]) -> tuple[list[int], int]:
-        n = len(argmax)
-        predicts = torch.full((n,), -1, dtype=torch.int32)
-        accepted, count = torch.full((1, n), -1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
-        verify(
-            predicts=predicts,
-            accept_index=accepted,
-            accept_token_num=count,
-            candidates=torch.from_numpy(np.array(links_global.tokens)),
-            retrive_index=torch.from_numpy(np.array(links_global.retrieve_index)),
-            retrive_next_token=torch.from_numpy(np.array(links_global.next_token)),
-            retrive_next_sibling=torch.from_numpy(np.array(links_global.next_sibling)),
-            target_predict=torch.tensor([argmax]),
-        )
-        path = accepted[0, : int(count[0]) + 1].tolist()  # the root first
-        return path[1:], int(predicts[path[-1]])
-
-    return called
-
-
 _BUFFERS = "generate_{}_buffers, and evaluate_posterior without sampling"
 _MEDUSA = {"attn_mask": "medusa_attn_mask", "position_ids": "medusa_position_ids"}
+_FROM_ROOT = {"root_in_path": True}
+_CANDIDATES = {"root_in_pass": False, "mask": "visible", "prefix_columns": False, "positions": "offset"}
 _EAGLE = {"attn_mask": "tree_attn_mask", "position_ids": "tree_position_ids"}
 
 PROJECTS: Mapping[str, Project] = MappingProxyType(
@@ -146,11 +130,29 @@ PROJECTS: Mapping[str, Project] = MappingProxyType(
         "eagle": Project(
             "EAGLE", _BUFFERS.format("tree"), "eagle-sampling", _EAGLE, layout=_of_choices, verify=_by_leaves(-1)
         ),
-        "ddtree": Project("DDTree", "follow_verified_tree", root_in_path=True, verify=_by_child_maps),
-        "jetspec": Project("JetSpec", "gpu_tree_accept", root_in_path=True, verify=_by_parents),
-        "opt-tree": Project("OPT-Tree"),
-        "sequoia": Project("Sequoia"),
-        "sglang": Project("SGLang", encoding="sglang-full", verify=_by_links),
+        "ddtree": Project("DDTree", "follow_verified_tree", said=_FROM_ROOT, verify=_by_child_maps),
+        "jetspec": Project("JetSpec", "gpu_tree_accept", said=_FROM_ROOT, verify=_by_parents),
+        "opt-tree": Project(
+            "OPT-Tree",
+            "Tree, and verify of opt_classic without sampling",
+            said={**_FROM_ROOT, **_CANDIDATES, "root_counted": True},
+            layout=called_opt_tree.from_draft,
+            verify=called_opt_tree.by_kept_rows,
+        ),
+        "sequoia": Project(
+            "Sequoia",
+            "GreedyTree, between engines that were stood for",
+            said={"root_in_pass": True},
+            layout=called_sequoia.by_pass,
+            verify=called_sequoia.by_kept_rows,
+        ),
+        "sglang": Project(
+            "SGLang",
+            "build_tree_kernel_efficient and verify_tree_greedy_func, with the Triton kernels interpreted",
+            encoding="sglang-full",
+            layout=called_sglang.by_pool,
+            verify=called_sglang.by_links,
+        ),
     }
 )
 

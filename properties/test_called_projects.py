@@ -1,0 +1,339 @@
+"""Claim: what the own functions of OPT-Tree, Sequoia and SGLang gave is read as it was meant, and any change of it is noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from grounds import ground
+
+from tree_oracle.adapters import describe_as
+from tree_oracle.checks.drive import drive
+from tree_oracle.decoder import Seam
+from tree_oracle.record import AdapterError, Array, Case, DecoderError, Round, TreeData, Unsupported
+from tree_oracle.tree import CandidateTree
+from tree_oracle.tree.formats import find_format
+
+RECORDED = json.loads(
+    (Path(__file__).parent.parent / "fixtures" / "recorded_projects.json").read_text(encoding="utf-8")
+)
+CALLED = ("opt-tree", "sequoia", "sglang")
+VOCAB = 61
+LOWEST = torch.finfo(torch.float16).min
+Replay = Callable[[dict[str, Any]], Any]
+
+
+def branch_of(parents: Sequence[int], node: int) -> list[int]:
+    found = [node]
+    while parents[found[-1]] >= 0:
+        found.append(parents[found[-1]])
+    return found[::-1]
+
+
+def bits(rows: Sequence[str]) -> torch.Tensor:
+    return torch.tensor([[int(bit) for bit in row] for row in rows])
+
+
+def grown(one: dict[str, Any]) -> Any:
+    """OPT-Tree's tree, which is told a draft and answers its last update as it was recorded."""
+    shown = one["buffers"]
+
+    class Tree:
+        def __init__(self, nodes: int, device: str, threshold: float, max_depth: int) -> None:
+            assert (nodes, device) == (len(one["tokens"]) - 1, "cpu")
+            self.told, self.max_depth = list[list[int]](), max_depth
+
+        def update(self, logits: torch.Tensor) -> Any:
+            told = [(-float(logits[0, row, token]), row, token) for row, token in logits[0].nonzero().tolist()]
+            self.told.append([token for *_, token in told])
+            if len(self.told) < self.max_depth:
+                return {"is_final": False}
+            assert sorted(chain.from_iterable(self.told)) == sorted(one["tokens"][1:])
+            return {
+                "input_ids": torch.tensor(shown["input_ids"]),
+                "position_ids": torch.tensor(shown["position_ids"]),
+                "attention_mask": bits(shown["attention_mask"]).to(torch.int8),
+                "parent_last": torch.tensor(shown["parent_last"]),
+                "is_final": shown["is_final"],
+            }
+
+    return Tree
+
+
+def kept_rows(one: dict[str, Any]) -> Any:
+    """OPT-Tree's verification, which writes to the cache that it is given and answers as it was recorded."""
+
+    def verify(*, logits: Any, draft: Any, parent: Any, **given: Any) -> Any:
+        assert draft.tolist() == [one["tokens"]]
+        assert parent.tolist() == one["parent"]
+        assert logits.argmax(-1).tolist() == [one["argmax"]]
+        given["past_key_values_data"][0][0, :, 0] = torch.tensor(one["cache"])
+        given["current_length_data"].fill_(one["length"])
+        return None, one["best_candidate"], one["accept_length"], torch.tensor([one["next_draft"]]), None, None, None
+
+    return verify
+
+
+class Grown:
+    """Sequoia's tree, so far as it is grown: asked for what the record was made of."""
+
+    def __init__(self, one: dict[str, Any], given: dict[str, Any]) -> None:
+        self.target, asked = given["target_model_engine"], given["grow_map"]
+        below = [[v for v, parent in enumerate(one["parents"]) if parent == u] for u in range(len(one["parents"]))]
+        assert (asked["Successors"], asked["size"]) == (below, len(below))
+        drafted = chain.from_iterable(call(None).tolist() for call in given["sampling_callables"])
+        assert list(drafted) == one["tokens"][1:]
+
+    def construct_grow_map(self) -> None: ...
+
+
+def passed(one: dict[str, Any]) -> Any:
+    class GreedyTree(Grown):
+        def __init__(self, **given: Any) -> None:
+            super().__init__(one, given)
+
+        def verify(self) -> Any:
+            shown = one["pass"]
+            mask = torch.where(bits(shown["attn_mask"]) == 1, 0.0, LOWEST).to(torch.float16)
+            tokens, places = (torch.tensor([shown[name]]) for name in ("input_ids", "position_ids"))
+            storage = torch.tensor(shown["storage_ids"])
+            self.target.inference(
+                input_ids=tokens, position_ids=places, attn_mask=mask[None, None], storage_ids=storage
+            )
+            return tokens[0], 0, 0, False
+
+    return GreedyTree
+
+
+def gathered(one: dict[str, Any]) -> Any:
+    class GreedyTree(Grown):
+        def __init__(self, **given: Any) -> None:
+            super().__init__(one, given)
+
+        def verify(self) -> Any:
+            tokens = torch.zeros(1, len(one["tokens"]), dtype=torch.long)
+            rows = self.target.inference(input_ids=tokens)
+            assert rows.argmax(-1).tolist() == [one["argmax"]]
+            if one["gathered"] is not None:
+                self.target.engine.kv_cache.gather_kv_incremental(one["gathered"], 2)
+            return torch.tensor(one["valid_tokens"]), one["accept_length"], one["accept_length"], one["terminal"]
+
+    return GreedyTree
+
+
+def linked(one: dict[str, Any]) -> Any:
+    def build(**given: Any) -> Any:
+        asked = {name: value.tolist() if torch.is_tensor(value) else value for name, value in given.items()}
+        assert asked == one["asked"]
+        mask, *others = one["buffers"].values()
+        return bits([mask])[0].to(torch.bool), *(torch.tensor(buffer) for buffer in others)
+
+    return build
+
+
+def followed(one: dict[str, Any]) -> Any:
+    def verify(*, candidates: Any, retrieve_index: Any, retrieve_next_token: Any, **given: Any) -> None:
+        assert candidates.tolist() == [one["tokens"]]
+        assert given["target_predict"].tolist() == [one["argmax"]]
+        below = [[v for v, parent in enumerate(one["parents"]) if parent == u] for u in range(len(one["parents"]))]
+        assert retrieve_next_token.tolist() == [[children[0] if children else -1 for children in below]]
+        for name in ("predicts", "accept_index", "accept_token_num"):
+            given[name].copy_(torch.tensor(one[name]))
+
+    return verify
+
+
+LAYOUTS: dict[str, Replay] = {"opt-tree": grown, "sequoia": passed, "sglang": linked}
+VERIFIED: dict[str, Replay] = {"opt-tree": kept_rows, "sequoia": gathered, "sglang": followed}
+
+
+def laid_out(project: str, one: dict[str, Any], length: int) -> tuple[Any, Any]:
+    case = Case(prefix=(*[1] * (length - 1), one["tokens"][0]), trees=(TreeData(one["tokens"], one["parents"]),))
+    decoder = describe_as(project, layout=LAYOUTS[project](one))(ground().target)
+    (round_,) = drive(decoder, Seam.LAY_OUT, case, VOCAB)
+    assert round_.visible is not None
+    return round_.visible.numpy().tolist(), round_.positions
+
+
+def decided(project: str, one: dict[str, Any]) -> Round:
+    rows = np.zeros((len(one["tokens"]), VOCAB), dtype=np.float32)
+    rows[np.arange(len(rows)), one["argmax"]] = 1
+    tree = TreeData(tuple(one["tokens"]), tuple(one["parents"]))
+    case = Case(prefix=(one["tokens"][0],), trees=(tree,), rows=Array.of(rows))
+    return drive(describe_as(project, verify=VERIFIED[project](one))(ground().target), Seam.ACCEPT, case, VOCAB)[0]
+
+
+def prefix_of(project: str, one: dict[str, Any]) -> int:
+    """The committed tokens of a recorded layout, the root among them; OPT-Tree's holds none."""
+    return {"opt-tree": lambda: 4, "sequoia": lambda: one["length"], "sglang": lambda: one["asked"]["seq_lens"][0] + 1}[
+        project
+    ]()
+
+
+def due(parents: Sequence[int], length: int) -> tuple[Any, Any]:
+    """Who is seen and at what place, from the tree alone."""
+    branches = [branch_of(parents, node) for node in range(len(parents))]
+    visible = [[True] * (length - 1) + [v in above for v in range(len(parents))] for above in branches]
+    return visible, tuple(length - 2 + len(above) for above in branches)
+
+
+def walked(one: dict[str, Any]) -> tuple[list[int], int]:
+    here, path = 0, list[int]()
+    while below := [v for v, up in enumerate(one["parents"]) if up == here and one["tokens"][v] == one["argmax"][here]]:
+        here = below[0]
+        path.append(here)
+    return path, one["argmax"][here]
+
+
+def changes(recorded: Any) -> Iterator[Any]:
+    """The buffer with one entry changed, for every entry: a bit flipped, a number made one more, a flag turned."""
+    if isinstance(recorded, bool):
+        yield not recorded
+    elif isinstance(recorded, int):
+        yield recorded + 1
+    elif isinstance(recorded, str):
+        for at, bit in enumerate(recorded):
+            yield f"{recorded[:at]}{1 - int(bit)}{recorded[at + 1 :]}"
+    else:
+        for at, entry in enumerate(recorded):
+            for other in changes(entry):
+                yield [*recorded[:at], other, *recorded[at + 1 :]]
+
+
+TREES = [(project, number) for project in CALLED for number in range(len(RECORDED[project]["trees"]))]
+DECISIONS = [(project, number) for project in CALLED for number in range(len(RECORDED[project]["decisions"]))]
+
+
+@pytest.mark.parametrize(("project", "number"), TREES)
+def test_recorded_buffers_are_read_as_their_tree(project: str, number: int) -> None:
+    """Mask and positions that a project's own functions made are those of the tree that they were asked for."""
+    one = RECORDED[project]["trees"][number]
+    length = prefix_of(project, one)
+    assert laid_out(project, one, length) == due(one["parents"], length)
+
+
+@pytest.mark.parametrize("project", CALLED)
+def test_every_changed_entry_of_a_recorded_buffer_is_noticed(project: str) -> None:
+    """In a tree of four nodes each bit, position, link and token that is another makes another layout, or is refused by name;
+    but for Sequoia's cache slots, which no layout states."""
+    one = next(one for one in RECORDED[project]["trees"] if one["parents"] == [-1, 0, 0, 1])
+    part, length = "pass" if project == "sequoia" else "buffers", prefix_of(project, one)
+    right, seen = due(one["parents"], length), 0
+    for name in sorted(set(one[part]) - {"storage_ids"}):
+        for changed in changes(one[part][name]):
+            wrong, seen = {**one, part: {**one[part], name: changed}}, seen + 1
+            try:
+                assert laid_out(project, wrong, length) != right, (name, changed)
+            except (AdapterError, DecoderError):
+                continue
+    assert seen >= 19
+
+
+@pytest.mark.parametrize(("project", "number"), DECISIONS)
+def test_recorded_decisions_are_read_as_a_greedy_walk(project: str, number: int) -> None:
+    """What a project's own verification decided is the walk along the target's choices; Sequoia's that ended at token 0 or 2
+    are refused as such."""
+    one = RECORDED[project]["decisions"][number]
+    path, bonus = walked(one)
+    if project == "sequoia" and one["terminal"]:
+        assert {0, 2} & {one["tokens"][node] for node in path}
+        with pytest.raises(Unsupported, match="ends the text at token [02] and gives no next token"):
+            decided(project, one)
+        return
+    found = decided(project, one)
+    assert (list(found.accepted), found.bonus) == (path, bonus)
+
+
+READ = {
+    "opt-tree": ("length", "best_candidate", "next_draft"),
+    "sequoia": ("gathered", "terminal"),
+    "sglang": ("accept_token_num",),
+}
+
+
+@pytest.mark.parametrize("project", CALLED)
+def test_every_changed_entry_of_a_recorded_decision_is_noticed(project: str) -> None:
+    """Of a decision that accepts some nodes and not all: each kept row, count and token that is another is another decision,
+    or is refused by name."""
+    one = next(
+        one for one in RECORDED[project]["decisions"] if len(one["parents"]) == 10 and 1 < len(walked(one)[0]) < 9
+    )
+    path, bonus = walked(one)
+    wrong = [{**one, name: changed} for name in READ[project] for changed in changes(one[name])]
+    wrong += [with_entry(one, name, at) for name, at in places(project, one, [0, *path])]
+    assert len(wrong) >= len(path) + 2
+    for other in wrong:
+        try:
+            found = decided(project, other)
+        except (AdapterError, DecoderError, Unsupported):
+            continue
+        assert (list(found.accepted), found.bonus) != (path, bonus)
+
+
+def places(project: str, one: dict[str, Any], path: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
+    """Entries of buffers of which only those are meant that the accepted path reaches."""
+    if project == "opt-tree":
+        return [("cache", (at,)) for at in range(one["length"])]
+    if project == "sequoia":
+        return [("valid_tokens", (at,)) for at in range(1, len(one["valid_tokens"]))]
+    return [("predicts", (node,)) for node in path] + [("accept_index", (0, at)) for at in range(len(path))]
+
+
+def with_entry(one: dict[str, Any], name: str, at: tuple[int, ...]) -> dict[str, Any]:
+    changed = deepcopy(one)
+    *outer, last = at
+    row = changed[name]
+    for index in outer:
+        row = row[index]
+    row[last] += 1
+    return changed
+
+
+def trees_of(batch: dict[str, Any]) -> list[CandidateTree]:
+    """The trees of a batch from SGLang's pool: candidate s was expanded from candidate ``parent_list[s // topk]``."""
+    found, n = list[CandidateTree](), len(batch["top_scores_index"][0]) + 1
+    for at, (owners, chosen) in enumerate(zip(batch["parent_list"], batch["top_scores_index"], strict=True)):
+        groups = [place // batch["topk"] for place in chosen]
+        parents = [0 if group == 0 else 1 + chosen.index(owners[group]) for group in groups]
+        found.append(CandidateTree(batch["buffers"]["draft_tokens"][at * n : (at + 1) * n], [-1, *parents]))
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(RECORDED["sglang"]["batches"])))
+def test_a_recorded_batch_of_sglang_is_what_our_encoders_write(number: int) -> None:
+    """Two requests behind prefixes of different lengths: mask and global links are ours, bit for bit and entry for entry."""
+    batch = RECORDED["sglang"]["batches"][number]
+    trees, lengths = trees_of(batch), [cached + 1 for cached in batch["seq_lens"]]
+    flat = find_format({"FULL_MASK": "sglang-full", "QLEN_ONLY": "sglang-qlen"}[batch["mode"]])
+    (written,), (tables,) = flat.encode(trees, lengths), find_format("links-global").encode(trees, lengths)
+    assert "".join(str(int(bit)) for bit in written.mask.reshape(-1)) == batch["buffers"]["mask"]
+    for name in ("index", "next_token", "next_sibling"):
+        ours = getattr(tables, "retrieve_index" if name == "index" else name)
+        assert ours.tolist() == batch["buffers"][f"retrieve_{name}"]
+    positions = [length - 1 + depth for tree, length in zip(trees, lengths, strict=True) for depth in tree.depths]
+    assert positions == batch["buffers"]["positions"]
+
+
+def test_the_drafting_mask_of_opt_tree_was_recorded() -> None:
+    """From the third level on its own draft was shown a candidate of another branch; up to the second it was not."""
+    (one,) = [one for one in RECORDED["opt-tree"]["trees"] if "drafting" in one]
+    wide, foreign = len(one["tokens"]) - 1, list[int]()
+    for level, step in enumerate(one["drafting"]):
+        above = [one["drafting"][at]["parent_last"] for at in range(1, level + 1)]
+        for row, shown in enumerate(step["attention_mask"]):
+            branch = {level * wide + row}
+            here = row
+            for up in range(level, 0, -1):
+                here = above[up - 1][here]
+                branch.add((up - 1) * wide + here)
+            if {at for at, bit in enumerate(shown) if bit == "1"} != branch:
+                foreign.append(level)
+    assert set(foreign) == {2}
+    assert len(one["drafting"]) == 3
