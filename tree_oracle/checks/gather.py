@@ -25,9 +25,13 @@ _SEED = "TreeSpark section 3 (child scored with its parent's row); fault class G
 
 
 def _misled(view: View, rows: np.ndarray, token: int, row: int, what: str, index: int, node: int) -> Finding | None:
-    """The finding for ``token`` if the row that should have chosen it did not."""
+    """The finding for ``token`` if the row that should have chosen it did not.
+
+    Where the decoder shows its rows and the token is the choice of the right one of them, it was judged with that row; that
+    the row itself is wrong is a matter for HISTORY.
+    """
     texts = [history(view.rounds[index], v) for v in range(len(rows))]
-    if regret(token, rows[row], view, texts[row]).legal:
+    if regret(token, rows[row], view, texts[row]).legal or _chosen_by_the_shown_row(view.rounds[index], token, row):
         return None
     expected = f"token {int(rows[row].argmax())}, the choice of row {row}"
     others = [v for v in range(len(rows)) if v != row and regret(token, rows[v], view, texts[v]).legal]
@@ -37,6 +41,13 @@ def _misled(view: View, rows: np.ndarray, token: int, row: int, what: str, index
     sentence = f"{what} was judged with the row of node {others[0]} instead of node {row}"
     seen = f"token {token}, the choice of row {listing(others)}"
     return fail(sentence, expected=expected, seen=seen, round=index, node=node)
+
+
+def _chosen_by_the_shown_row(round_: Round, token: int, row: int) -> bool:
+    if round_.rows is None:
+        return False
+    own = np.asarray(round_.rows.numpy())[row]
+    return bool(own[token] == own.max())
 
 
 @check("GATHER-01", rung=2, needs=("tokens", "parents", "accepted"), sources=_SOURCES, source=_SEED)

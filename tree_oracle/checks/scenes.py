@@ -36,6 +36,7 @@ from tree_oracle.strategies import ScriptedTree, greedy_tables, prefixes, script
 _LENGTHS = (1, 2, 9)
 _ROUNDS = 3
 _MANY_ROUNDS = 7
+_FAR = 130  # tokens: beyond pages, tiles and pools of 16, 64 and 128
 _BELOW = 64  # more than any made-up logit
 
 _DRAWN = (
@@ -176,7 +177,12 @@ def _listed_rounds(stage: Stage) -> list[Case]:
         )
     long = [decoys(stage, LARGE, *LARGE.goals), *[decoys(stage, FORK, *FORK.goals)] * (_MANY_ROUNDS - 1)]
     note = f"seven rounds; first round: {note_of(LARGE, *LARGE.goals)}"
-    return [*cases, script_rounds(stage, spread_prefix(stage, 2, 41), long, Limits(max_new_tokens=64), note)]
+    behind = [decoys(stage, LARGE, *LARGE.goals), *[decoys(stage, FORK, *FORK.goals)] * 2]
+    return [
+        *cases,
+        script_rounds(stage, spread_prefix(stage, 2, 41), long, Limits(max_new_tokens=64), note),
+        script_rounds(stage, spread_prefix(stage, _FAR, 43), behind, Limits(max_new_tokens=64), f"behind {_FAR} tokens"),
+    ]
 
 
 def _drawn_rounds(draw: st.DrawFn, stage: Stage) -> Case:
@@ -197,7 +203,7 @@ def _listed_prompts(stage: Stage) -> list[Case]:
         _ending(stage, spread_prefix(stage, length, 31 + cap), cap, end, f"at most {cap} tokens, end at {end}")
         for cap, end in ends
         for length in (1, 6)
-    ]
+    ] + [_ending(stage, spread_prefix(stage, 40, 45), _FAR, None, f"a long text of {_FAR} tokens")]
 
 
 def _drawn_prompts(draw: st.DrawFn, stage: Stage) -> Case:
