@@ -83,6 +83,13 @@ def test_a_layout_that_contradicts_its_tree_is_refused(project: str, name: str, 
 
 
 TOLD = [
+    (
+        "opt-tree",
+        "length",
+        11,
+        "current_length_data says that 11 nodes are kept, the root among them; expected 1 to 10",
+    ),
+    ("sglang", "accept_token_num", [10], "accept_token_num says that 11 nodes are kept, the root among them"),
     ("opt-tree", "best_candidate", [1], "tokens [1] are given for nodes [0"),
     ("sequoia", "gathered", None, "no cache rows were kept or dropped; expected gather_kv_incremental to be called"),
     ("sequoia", "gathered", [2, 5, 14], "node 13 is kept; expected nodes 0 to 9"),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tree_oracle.adapters.emitted import check_emitted
+from tree_oracle.adapters.emitted import check_count, check_emitted
 from tree_oracle.record import DecoderError, Unsupported
 from tree_oracle.tree import CandidateTree
 
@@ -101,6 +101,7 @@ def by_kept_rows(verify: Function) -> Function:
             max_depth=1,
             logits_processor=None,
         )
+        check_count(int(kept[0]), n, "current_length_data")
         path = cache[0, : int(kept[0]), 0].tolist()
         check_emitted(answer[1], path, tree.tokens.tolist())
         return path, int(answer[3][0, 0])
