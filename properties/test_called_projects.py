@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from grounds import ground
+from replayed_projects import LAYOUTS, RECORDED, VERIFIED
 
 from tree_oracle.adapters import describe_as
 from tree_oracle.checks.drive import drive
 from tree_oracle.decoder import Seam
-from tree_oracle.record import AdapterError, Array, Case, DecoderError, Round, TreeData, Unsupported
+from tree_oracle.record import (
+    AdapterError,
+    Array,
+    Case,
+    DecoderError,
+    TreeData,
+    Unsupported,
+)
 from tree_oracle.tree import CandidateTree
 from tree_oracle.tree.formats import find_format
 
-RECORDED = json.loads(
-    (Path(__file__).parent.parent / "fixtures" / "recorded_projects.json").read_text(encoding="utf-8")
-)
 CALLED = ("opt-tree", "sequoia", "sglang")
 VOCAB = 61
-LOWEST = torch.finfo(torch.float16).min
-Replay = Callable[[dict[str, Any]], Any]
 
 
 def branch_of(parents: Sequence[int], node: int) -> list[int]:
@@ -35,123 +34,6 @@ def branch_of(parents: Sequence[int], node: int) -> list[int]:
     while parents[found[-1]] >= 0:
         found.append(parents[found[-1]])
     return found[::-1]
-
-
-def bits(rows: Sequence[str]) -> torch.Tensor:
-    return torch.tensor([[int(bit) for bit in row] for row in rows])
-
-
-def grown(one: dict[str, Any]) -> Any:
-    """OPT-Tree's tree, which is told a draft and answers its last update as it was recorded."""
-    shown = one["buffers"]
-
-    class Tree:
-        def __init__(self, nodes: int, device: str, threshold: float, max_depth: int) -> None:
-            assert (nodes, device) == (len(one["tokens"]) - 1, "cpu")
-            self.told, self.max_depth = list[list[int]](), max_depth
-
-        def update(self, logits: torch.Tensor) -> Any:
-            told = [(-float(logits[0, row, token]), row, token) for row, token in logits[0].nonzero().tolist()]
-            self.told.append([token for *_, token in told])
-            if len(self.told) < self.max_depth:
-                return {"is_final": False}
-            assert sorted(chain.from_iterable(self.told)) == sorted(one["tokens"][1:])
-            return {
-                "input_ids": torch.tensor(shown["input_ids"]),
-                "position_ids": torch.tensor(shown["position_ids"]),
-                "attention_mask": bits(shown["attention_mask"]).to(torch.int8),
-                "parent_last": torch.tensor(shown["parent_last"]),
-                "is_final": shown["is_final"],
-            }
-
-    return Tree
-
-
-def kept_rows(one: dict[str, Any]) -> Any:
-    """OPT-Tree's verification, which writes to the cache that it is given and answers as it was recorded."""
-
-    def verify(*, logits: Any, draft: Any, parent: Any, **given: Any) -> Any:
-        assert draft.tolist() == [one["tokens"]]
-        assert parent.tolist() == one["parent"]
-        assert logits.argmax(-1).tolist() == [one["argmax"]]
-        given["past_key_values_data"][0][0, :, 0] = torch.tensor(one["cache"])
-        given["current_length_data"].fill_(one["length"])
-        return None, one["best_candidate"], one["accept_length"], torch.tensor([one["next_draft"]]), None, None, None
-
-    return verify
-
-
-class Grown:
-    """Sequoia's tree, so far as it is grown: asked for what the record was made of."""
-
-    def __init__(self, one: dict[str, Any], given: dict[str, Any]) -> None:
-        self.target, asked = given["target_model_engine"], given["grow_map"]
-        below = [[v for v, parent in enumerate(one["parents"]) if parent == u] for u in range(len(one["parents"]))]
-        assert (asked["Successors"], asked["size"]) == (below, len(below))
-        drafted = chain.from_iterable(call(None).tolist() for call in given["sampling_callables"])
-        assert list(drafted) == one["tokens"][1:]
-
-    def construct_grow_map(self) -> None: ...
-
-
-def passed(one: dict[str, Any]) -> Any:
-    class GreedyTree(Grown):
-        def __init__(self, **given: Any) -> None:
-            super().__init__(one, given)
-
-        def verify(self) -> Any:
-            shown = one["pass"]
-            mask = torch.where(bits(shown["attn_mask"]) == 1, 0.0, LOWEST).to(torch.float16)
-            tokens, places = (torch.tensor([shown[name]]) for name in ("input_ids", "position_ids"))
-            storage = torch.tensor(shown["storage_ids"])
-            self.target.inference(
-                input_ids=tokens, position_ids=places, attn_mask=mask[None, None], storage_ids=storage
-            )
-            return tokens[0], 0, 0, False
-
-    return GreedyTree
-
-
-def gathered(one: dict[str, Any]) -> Any:
-    class GreedyTree(Grown):
-        def __init__(self, **given: Any) -> None:
-            super().__init__(one, given)
-
-        def verify(self) -> Any:
-            tokens = torch.zeros(1, len(one["tokens"]), dtype=torch.long)
-            rows = self.target.inference(input_ids=tokens)
-            assert rows.argmax(-1).tolist() == [one["argmax"]]
-            if one["gathered"] is not None:
-                self.target.engine.kv_cache.gather_kv_incremental(one["gathered"], 2)
-            return torch.tensor(one["valid_tokens"]), one["accept_length"], one["accept_length"], one["terminal"]
-
-    return GreedyTree
-
-
-def linked(one: dict[str, Any]) -> Any:
-    def build(**given: Any) -> Any:
-        asked = {name: value.tolist() if torch.is_tensor(value) else value for name, value in given.items()}
-        assert asked == one["asked"]
-        mask, *others = one["buffers"].values()
-        return bits([mask])[0].to(torch.bool), *(torch.tensor(buffer) for buffer in others)
-
-    return build
-
-
-def followed(one: dict[str, Any]) -> Any:
-    def verify(*, candidates: Any, retrieve_index: Any, retrieve_next_token: Any, **given: Any) -> None:
-        assert candidates.tolist() == [one["tokens"]]
-        assert given["target_predict"].tolist() == [one["argmax"]]
-        below = [[v for v, parent in enumerate(one["parents"]) if parent == u] for u in range(len(one["parents"]))]
-        assert retrieve_next_token.tolist() == [[children[0] if children else -1 for children in below]]
-        for name in ("predicts", "accept_index", "accept_token_num"):
-            given[name].copy_(torch.tensor(one[name]))
-
-    return verify
-
-
-LAYOUTS: dict[str, Replay] = {"opt-tree": grown, "sequoia": passed, "sglang": linked}
-VERIFIED: dict[str, Replay] = {"opt-tree": kept_rows, "sequoia": gathered, "sglang": followed}
 
 
 def laid_out(project: str, one: dict[str, Any], length: int) -> tuple[Any, Any]:
@@ -162,19 +44,22 @@ def laid_out(project: str, one: dict[str, Any], length: int) -> tuple[Any, Any]:
     return round_.visible.numpy().tolist(), round_.positions
 
 
-def decided(project: str, one: dict[str, Any]) -> Round:
+def decided(project: str, one: dict[str, Any]) -> tuple[list[int], int | None]:
     rows = np.zeros((len(one["tokens"]), VOCAB), dtype=np.float32)
     rows[np.arange(len(rows)), one["argmax"]] = 1
     tree = TreeData(tuple(one["tokens"]), tuple(one["parents"]))
     case = Case(prefix=(one["tokens"][0],), trees=(tree,), rows=Array.of(rows))
-    return drive(describe_as(project, verify=VERIFIED[project](one))(ground().target), Seam.ACCEPT, case, VOCAB)[0]
+    decoder = describe_as(project, verify=VERIFIED[project](one))(ground().target)
+    (round_,) = drive(decoder, Seam.ACCEPT, case, VOCAB)
+    assert round_.accepted is not None
+    return list(round_.accepted), round_.bonus
 
 
 def prefix_of(project: str, one: dict[str, Any]) -> int:
     """The committed tokens of a recorded layout, the root among them; OPT-Tree's holds none."""
-    return {"opt-tree": lambda: 4, "sequoia": lambda: one["length"], "sglang": lambda: one["asked"]["seq_lens"][0] + 1}[
-        project
-    ]()
+    if project == "opt-tree":
+        return 4
+    return int(one["length"]) if project == "sequoia" else int(one["asked"]["seq_lens"][0]) + 1
 
 
 def due(parents: Sequence[int], length: int) -> tuple[Any, Any]:
@@ -247,8 +132,7 @@ def test_recorded_decisions_are_read_as_a_greedy_walk(project: str, number: int)
         with pytest.raises(Unsupported, match="ends the text at token [02] and gives no next token"):
             decided(project, one)
         return
-    found = decided(project, one)
-    assert (list(found.accepted), found.bonus) == (path, bonus)
+    assert decided(project, one) == (path, bonus)
 
 
 READ = {
@@ -260,21 +144,19 @@ READ = {
 
 @pytest.mark.parametrize("project", CALLED)
 def test_every_changed_entry_of_a_recorded_decision_is_noticed(project: str) -> None:
-    """Of a decision that accepts some nodes and not all: each kept row, count and token that is another is another decision,
-    or is refused by name."""
-    one = next(
-        one for one in RECORDED[project]["decisions"] if len(one["parents"]) == 10 and 1 < len(walked(one)[0]) < 9
-    )
-    path, bonus = walked(one)
-    wrong = [{**one, name: changed} for name in READ[project] for changed in changes(one[name])]
-    wrong += [with_entry(one, name, at) for name, at in places(project, one, [0, *path])]
-    assert len(wrong) >= len(path) + 2
-    for other in wrong:
-        try:
-            found = decided(project, other)
-        except (AdapterError, DecoderError, Unsupported):
-            continue
-        assert (list(found.accepted), found.bonus) != (path, bonus)
+    """Each kept row, count and token that is another is another decision, or is refused by name."""
+    for one in RECORDED[project]["decisions"]:
+        if one.get("terminal"):
+            continue  # nothing is read of a text that ended
+        path, bonus = walked(one)
+        wrong = [{**one, name: changed} for name in READ[project] for changed in changes(one[name])]
+        wrong += [with_entry(one, name, at) for name, at in places(project, one, [0, *path])]
+        assert len(wrong) >= len(path) + 2
+        for other in wrong:
+            try:
+                assert decided(project, other) != (path, bonus)
+            except (AdapterError, DecoderError, Unsupported):
+                continue
 
 
 def places(project: str, one: dict[str, Any], path: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:

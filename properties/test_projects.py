@@ -16,9 +16,7 @@ from tree_oracle.adapters import Convention, describe_as
 from tree_oracle.checks.drive import drive
 from tree_oracle.decoder import Seam
 from tree_oracle.record import AdapterError, Array, Case, DecoderError, TreeData, UsageError
-from tree_oracle.run import Budget
 
-QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
 RECORDED = json.loads(
     (Path(__file__).parent.parent / "fixtures" / "recorded_projects.json").read_text(encoding="utf-8")
 )

@@ -6,7 +6,7 @@
 ``Tree`` takes no tree: it grows one from a draft. The draft that it is told here is the one of which it can only grow the tree
 in question: every node's weight is half of that of the node stored before it. No draft grows a tree that is not stored level by
 level, that has equal siblings or no candidates; and none of more than 126 has such weights in float32. ``verify`` names no
-nodes, so they are read from the cache rows that it kept.
+nodes, so they are read from the cache rows that it kept. The order of a level is that of an unstable sort, and is undone here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tree_oracle.adapters.emitted import check_emitted
+from tree_oracle.adapters.emitted import check_count, check_emitted
 from tree_oracle.record import DecoderError, Unsupported
 from tree_oracle.tree import CandidateTree
 
@@ -36,8 +36,10 @@ def from_draft(grown: Function) -> Function:
         growing = grown(nodes, "cpu", -1.0, levels + 1)  # no gain is too small: it ends where it may not grow deeper
         for depth in range(levels + 1):
             found = growing.update(_level(tree, depth, nodes))
-        _check_grown(found, tree)
-        return found["attention_mask"], found["position_ids"]
+        if not found["is_final"]:
+            raise DecoderError(f"the tree is still growing after {levels} levels; expected its end")
+        places = _places(found["input_ids"].tolist(), found["parent_last"].tolist(), tree)
+        return found["attention_mask"][places][:, places], found["position_ids"][places]
 
     return called
 
@@ -59,14 +61,23 @@ def _level(tree: CandidateTree, depth: int, nodes: int) -> torch.Tensor:
     return rows
 
 
-def _check_grown(found: Any, tree: CandidateTree) -> None:
-    parents = tree.parents[1:] - 1
-    due = {"input_ids": tree.tokens[1:], "parent_last": np.where(parents < 0, np.arange(len(parents)), parents)}
-    if not found["is_final"]:
-        raise DecoderError(f"the tree is still growing after {int(tree.depths.max())} levels; expected its end")
-    for name, expected in due.items():
-        if found[name].tolist() != expected.tolist():
-            raise DecoderError(f"{name} is {found[name].tolist()}; expected {expected.tolist()}, the tree of the draft")
+def _places(tokens: list[int], parents: list[int], tree: CandidateTree) -> list[int]:
+    """Where each candidate is stored in what was grown: a level is in the order of a sort that is not stable."""
+    nodes: list[int] = []
+    for place, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
+        if not 0 <= parent <= place:
+            raise DecoderError(f"parent_last[{place}] is {parent}; expected itself below the root, or one before it")
+        above = 0 if parent == place else nodes[parent]
+        found = [child for child in tree.children(above) if tree.tokens[child] == token]
+        if not found or found[0] in nodes:
+            raise DecoderError(
+                f"candidate {place} is token {token} below node {above}; expected each of {tree.tokens.tolist()[1:]} below"
+                f" {tree.parents.tolist()[1:]} once, as drafted"
+            )
+        nodes.append(found[0])
+    if len(nodes) < len(tree) - 1:
+        raise DecoderError(f"{len(nodes)} candidates were grown; expected the {len(tree) - 1} that were drafted")
+    return [nodes.index(node) for node in range(1, len(tree))]
 
 
 def by_kept_rows(verify: Function) -> Function:
@@ -90,6 +101,7 @@ def by_kept_rows(verify: Function) -> Function:
             max_depth=1,
             logits_processor=None,
         )
+        check_count(int(kept[0]), n, "current_length_data")
         path = cache[0, : int(kept[0]), 0].tolist()
         check_emitted(answer[1], path, tree.tokens.tolist())
         return path, int(answer[3][0, 0])

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tree_oracle.adapters.emitted import check_emitted
+from tree_oracle.adapters.emitted import check_count, check_emitted
 from tree_oracle.checks import answers
 from tree_oracle.record import DecoderError
 from tree_oracle.tree import CandidateTree
@@ -83,6 +83,7 @@ def by_links(verify: Function) -> Function:
             target_predict=torch.tensor([argmax]),
             **{f"{spelled}_{name}": _tensor(table) for name, table in tables.items()},
         )
+        check_count(int(count[0]) + 1, n, "accept_token_num")
         path = accepted[0, : int(count[0]) + 1].tolist()  # the root first
         tokens = links_global.tokens[0].tolist()
         check_emitted([tokens[0], *(_at(predicts, node) for node in path[:-1])], path, tokens)

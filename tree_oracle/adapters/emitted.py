@@ -1,4 +1,4 @@
-"""Projects that give the tokens of an accepted path beside its nodes: both must say the same path, root first."""
+"""Projects that give tokens or a count beside the nodes of an accepted path: all must say the same path, root first."""
 
 from __future__ import annotations
 
@@ -19,3 +19,13 @@ def check_emitted(emitted: Sequence[int], path: Sequence[int], tokens: Sequence[
     due = [tokens[node] for node in path]
     if list(emitted) != due:
         raise DecoderError(f"tokens {list(emitted)} are given for nodes {list(path)}; expected {due}, which these hold")
+
+
+def check_count(count: int, most: int, what: str) -> None:
+    """Refuse a count of kept nodes that no buffer of ``most`` entries holds, instead of reading as many as there are.
+
+    Raises:
+        DecoderError: it is none of 1 to ``most``.
+    """
+    if not 1 <= count <= most:
+        raise DecoderError(f"{what} says that {count} nodes are kept, the root among them; expected 1 to {most}")
