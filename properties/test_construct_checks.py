@@ -223,10 +223,7 @@ def test_a_builder_that_changes_its_mind_fails() -> None:
     """The same draft and root must give the same tree twice, whatever policy there is."""
     count = changing()
     decoder = builder(lambda draft, root: ([root, next(count) % 8], [-1, 0]))
-    assert (
-        told(decoder, "CONSTRUCT-01")
-        == "build_tree answered differently the second time, on the same input: tokens of round 0"
-    )
+    assert told(decoder, "CONSTRUCT-01") == "build_tree answered differently the second time, on the same input: tokens"
 
 
 def test_a_builder_may_do_what_it_likes_with_a_law() -> None:

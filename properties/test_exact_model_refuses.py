@@ -51,7 +51,9 @@ def test_a_token_outside_the_vocabulary_is_refused(token: int, at: int) -> None:
         model()(ids)
 
 
-@pytest.mark.parametrize("ids", [None, IDS[0], IDS.float(), IDS[:, :0], IDS.bool()])
+@pytest.mark.parametrize(
+    "ids", [None, IDS[0], IDS.float(), IDS[:, :0], IDS.bool(), IDS.byte(), IDS.to_sparse(), IDS.tolist(), IDS.numpy()]
+)
 def test_ids_that_are_no_ids_are_refused(ids: Any) -> None:
     """No ids, a wrong rank or dtype, and an empty input are refused alike."""
     with pytest.raises(TokenError, match="expected whole numbers, batch x tokens, at least one"):
@@ -73,6 +75,21 @@ def test_text_longer_than_the_context_is_refused() -> None:
         model()(torch.zeros(1, 21, dtype=torch.int64))
     with pytest.raises(PositionError, match="position 22 is outside"):
         forward_with_cache(model(), IDS, cache=prefill(model(), [0] * 18))
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.uint8, torch.complex64])
+def test_positions_that_are_no_whole_numbers_are_refused(kind: torch.dtype) -> None:
+    """What torch would take for a mask or not at all is named by its dtype, and so is what is no tensor."""
+    with pytest.raises(PositionError, match=f"{kind}; expected whole numbers of shape"):
+        model()(IDS, position_ids=torch.arange(5)[None].to(kind))
+    with pytest.raises(PositionError, match="none, a list; expected whole numbers"):
+        model()(IDS, position_ids=[[0, 1, 2, 3, 4]])
+
+
+def test_what_is_no_cache_is_refused() -> None:
+    """A tuple of tensors, as of older releases, is named by its type."""
+    with pytest.raises(CacheError, match="a cache of type tuple; expected one of transformers' caches"):
+        model()(IDS, past_key_values=((torch.zeros(1, 1, 2, 8),) * 2,) * 2)
 
 
 @pytest.mark.parametrize("shape", [(5,), (1, 4), (2, 5), (1, 1, 5)])
@@ -105,6 +122,7 @@ MASKS: dict[str, tuple[Any, str]] = {
         {"sliding_attention": causal()},
         "for layer types sliding_attention; a layer of type full",
     ),
+    "keys that are no names": ({3: causal()}, "for layer types 3; a layer of type full_attention has none"),
     "an entry that is a list": ({"full_attention": [1]}, "a mask of type list"),
 }
 

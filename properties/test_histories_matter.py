@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tree_oracle.checks import CHECKS
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
-from tree_oracle.record import Array, Case, Limits, Noise, Round, Status
+from tree_oracle.record import Array, Case, Limits, Noise, Round, Status, TreeData
 from tree_oracle.target import SequentialTruth, load_target
 from tree_oracle.target.tiny import CONFIGURATIONS
 from tree_oracle.target.tiny_configurations import EAGER_ONLY
@@ -92,10 +92,13 @@ def rounds(*rows: np.ndarray, tokens: Sequence[tuple[int, ...]] = ((3, 4, 5),)) 
     )
 
 
+HANDED_OVER = Case(prefix=(1, 2, 3), trees=(TreeData(tokens=(3, 4, 5), parents=(-1, 0, 0)),))
+
+
 def judged(check: str, truth: Any, seen: tuple[Round, ...]) -> tuple[Status, str]:
     """The status of the first finding, of the refusal to judge, or a pass."""
     try:
-        for finding in CHECKS[check].judge(View(Case(prefix=(1, 2, 3)), seen, truth)):
+        for finding in CHECKS[check].judge(View(HANDED_OVER, seen, truth)):
             return finding.status, finding.sentence
     except NothingToJudge as nothing:
         return nothing.status, str(nothing)
@@ -140,7 +143,7 @@ def test_where_the_plain_pass_is_off_as_far_as_a_wrong_history_nothing_is_decide
     rows[1, 9] += 2
     status, reason = judged("HISTORY-01", truth, rounds(rows))
     assert status is Status.UNDECIDED
-    assert reason.startswith("the plain pass is off by 3 logits after these 4 tokens")
+    assert reason.startswith("the plain pass is off by 3 logits after 4 tokens")
     rows[1, 9] += 5
     assert judged("HISTORY-01", truth, rounds(rows))[0] is Status.FAILED
 

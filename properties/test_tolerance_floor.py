@@ -87,8 +87,21 @@ REFUSED: dict[str, tuple[Callable[[], ToleranceReport], str]] = {
         lambda: changed(verdict=Verdict.UNMEASURED, weights="", figures=None, reason="out of memory"),
         "measured nothing of tiny:llama here: out of memory",
     ),
+    "no control": (lambda: figures(controls=0), "controls 0; expected how many rows were measured, at least 1"),
+    "fewer than none": (lambda: figures(controls=-1), "controls -1"),
+    "a negative error": (lambda: figures(sequential=-1.0), "sequential -1.0; expected 0 or more logits"),
+    "an endless error": (lambda: figures(sequential=1e308), "sequential 1e\\+308; expected 0 or more"),
+    "another rule": (lambda: figures(allowed=1e3), "allowed 1000.0; expected 2 x"),
+    "cut": (lambda: msgspec.structs.replace(measured(), complete=False), "is not whole: its sweep was cut"),
     "empty": (lambda: msgspec.structs.replace(measured(), cells=()), "dtype none there"),
 }  # fmt: skip
+
+
+def figures(**rule: float) -> ToleranceReport:
+    (found,) = measured().cells
+    assert found.figures is not None
+    own = msgspec.structs.replace(found.figures.tolerance, **rule)
+    return changed(figures=msgspec.structs.replace(found.figures, tolerance=own))
 
 
 def environment(**facts: str) -> ToleranceReport:

@@ -88,7 +88,7 @@ def _own(view: View, noise: Noise, index: int, node: int) -> float:
     if own > noise.allowed:
         raise NothingToJudge(
             Status.UNDECIDED,
-            f"infeasible: the plain pass itself is off by {own:.3g} logits after these {len(text)} tokens, and "
+            f"infeasible: the plain pass itself is off by {own:.3g} logits after {counted(len(text), 'token')}, and "
             f"{noise.allowed:.3g} are allowed ({noise.origin})",
         )
     return own

@@ -27,6 +27,7 @@ _LIMITS = Limits(64)
 _PAIRS = 20  # pairs of tokens that are tried before one is taken as it is
 _SOON = 4  # tokens within which a penalty changes something
 _BOUNDED = 6  # tokens of a whole generation
+_BELOW_ZERO = -16.0  # brings every logit of the targets below zero
 _LEAST = 2  # accepted nodes: a history of its own begins with the second
 _WAY = st.integers(0, 127)  # which way, counted round and round
 LONGEST = 3  # tokens of a sequence, and of every prompt at least
@@ -187,6 +188,8 @@ def _with_limits(stage: Stage, prompt: Tokens) -> Iterator[tuple[Limits, Process
     forced = _forced(stage, prompt)
     text = Chosen(stage, prompt, _LIMITS, forced).upto(3)
     yield replace(_LIMITS, stop=(text[1:],)), forced, "a stop sequence whose beginning comes twice running"
+    below = tuple(Bias((token,), _BELOW_ZERO) for token in range(stage.vocab_size))
+    yield _LIMITS, Processors(repetition=2.0, bias=below), "a repetition on rows that are below zero"
 
 
 def _drawn_paths(draw: st.DrawFn, stage: Stage) -> Case:

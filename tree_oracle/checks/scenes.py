@@ -181,7 +181,9 @@ def _listed_rounds(stage: Stage) -> list[Case]:
     return [
         *cases,
         script_rounds(stage, spread_prefix(stage, 2, 41), long, Limits(max_new_tokens=64), note),
-        script_rounds(stage, spread_prefix(stage, _FAR, 43), behind, Limits(max_new_tokens=64), f"behind {_FAR} tokens"),
+        script_rounds(
+            stage, spread_prefix(stage, _FAR, 43), behind, Limits(max_new_tokens=64), f"behind {_FAR} tokens"
+        ),
     ]
 
 

@@ -18,6 +18,16 @@ _BACKWARDS = (
 
 NARROW_FAULTS = (
     Fault(
+        "repetition-always-divides",
+        "PATH-STATE",
+        "PATHSTATE-02",
+        "a repetition penalty divides logits below zero too",
+        "a repetition on rows that are below zero",
+        "penalties written for probabilities, or for logits that were seen above zero",
+        Parts(path=PathParts(shape=paths.repetition_always_divides)),
+        *_BACKWARDS,
+    ),
+    Fault(
         "last-end-token-only",
         "STOP",
         "STOP-01",

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from tree_oracle.decoder.path_parts import Rows, Walked, carry, shape, track
-from tree_oracle.decoder.path_state import PathState, Rules, follow, follow_all
+from tree_oracle.decoder.path_state import PathState, Rules, follow, follow_all, shaped
 from tree_oracle.record import Processors
 from tree_oracle.tree import CandidateTree
 from tree_oracle.verify import walk
@@ -145,6 +145,20 @@ def bans_of_two_at_most(rules: Rules, states: States, tree: CandidateTree, rows:
     """Fault: banned sequences of more than two tokens are dropped."""
     short = tuple(sequence for sequence in rules.processors.banned if len(sequence) < 3)
     return shape(replace(rules, processors=changed(rules.processors, banned=short)), states, tree, rows)
+
+
+def repetition_always_divides(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:
+    """Fault: tokens that were there before have their logits divided, below zero too, which makes them likelier there."""
+    found = np.array(shape(rules, states, tree, rows))
+    by, biased = (
+        rules.processors.repetition,
+        replace(rules, processors=Processors(bias=rules.processors.bias), min_new=0),
+    )
+    for row, right, state in zip(rows, found, states, strict=True):
+        before = shaped(row, state, biased)
+        below = [token for token in sorted(state.seen) if before[token] < 0]
+        right[below] += before[below] / by - before[below] * by
+    return found
 
 
 def last_row_first(rules: Rules, states: States, tree: CandidateTree, rows: Rows) -> Rows:

@@ -29,6 +29,7 @@ _PLACE = (
     "reduced_float32",
 )  # what decides how a device rounds
 _DIGITS = 12
+_LARGEST = 1e9  # logits, or rows: no measurement comes near it
 
 
 class WrongFloor(UsageError):
@@ -39,10 +40,15 @@ def floor_from(path: Path, target: Target) -> Noise:
     """The floor of ``target``; its ``cache`` is 0, since a report measures rows.
 
     Raises:
-        WrongFloor: the report is of other weights, of another device, dtype or kernel, of a planted fault, or measured nothing.
+        WrongFloor: the report is of other weights, of another device, dtype or kernel, of a planted fault, cut, or
+            measured nothing; or its figures contradict each other.
         FileError: it cannot be read.
     """
     report = read_tolerance(path)
+    if not report.complete:
+        raise WrongFloor(
+            f"{path.name} is not whole: its sweep was cut; go on with: tree-oracle tolerance measure --resume"
+        )
     if report.sweep.fault:
         raise WrongFloor(
             f"{path.name} was measured with a planted fault, {report.sweep.fault}; measure without --fault"
@@ -53,6 +59,8 @@ def floor_from(path: Path, target: Target) -> Noise:
     if not measured:
         raise WrongFloor(f"{path.name} measured nothing of {target.spec} here: {cells[0].reason}")
     figures = [one for _, one in measured if one is not None]
+    for one in figures:
+        _refuse_impossible(one, path)
     return Noise(
         sequential=max((one.tolerance.sequential for one in figures), default=0.0),
         control=max((one.tolerance.floor for one in figures), default=0.0),
@@ -61,6 +69,21 @@ def floor_from(path: Path, target: Target) -> Noise:
         origin=_origin(path, report, [found for found, _ in measured]),
         unusable=next((_useless(found) for found, _ in measured if found.allowed is None), ""),
     )
+
+
+def _refuse_impossible(figures: Figures, path: Path) -> None:
+    """Figures that no measurement gives, so that nobody is judged by a slip of an editor."""
+    rule = figures.tolerance
+    sizes = {"sequential": rule.sequential, "floor": rule.floor, "smallest effect": _smallest(figures)}
+    for name, size in sizes.items():
+        if not 0 <= size < _LARGEST:  # a NaN is neither
+            raise WrongFloor(f"{path.name} says {name} {size!r}; expected 0 or more logits, below {_LARGEST:g}")
+    if not 1 <= rule.controls < _LARGEST:
+        raise WrongFloor(f"{path.name} says controls {rule.controls}; expected how many rows were measured, at least 1")
+    if rule.allowed != 2 * rule.sequential + rule.floor:
+        raise WrongFloor(
+            f"{path.name} says allowed {rule.allowed!r}; expected 2 x {rule.sequential!r} + {rule.floor!r}, its own figures"
+        )
 
 
 def _refuse_elsewhere(report: ToleranceReport, path: Path, target: Target) -> None:

@@ -84,8 +84,17 @@ def refuse_no_report(tolerance: str | os.PathLike[str] | None) -> None:
     Raises:
         UsageError: there is no such file.
     """
-    if tolerance is not None and not Path(tolerance).is_file():
-        raise UsageError(f"tolerance {str(tolerance)!r} is no file; expected what tree-oracle tolerance measure wrote")
+    if tolerance is not None and not _is_file(tolerance):
+        raise UsageError(
+            f"tolerance {_short(str(tolerance))} is no file; expected what tree-oracle tolerance measure wrote"
+        )
+
+
+def _is_file(path: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:  # too long for a name, or not to be looked at
+        return False
 
 
 def _short(value: Any) -> str:

@@ -31,7 +31,7 @@ The model bypasses attention kernels and therefore says nothing of them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -146,9 +146,8 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
         return logits
 
     def _checked_ids(self, ids: Tensor | None) -> Int[Tensor, "b t"]:
-        if ids is None or ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32) or not ids.numel():
-            seen = None if ids is None else f"{tuple(ids.shape)} of {ids.dtype}"
-            raise TokenError(f"input_ids of shape {seen}; expected whole numbers, batch x tokens, at least one")
+        if not _whole(ids) or ids.dim() != 2 or not ids.numel():
+            raise TokenError(f"input_ids of shape {_seen(ids)}; expected whole numbers, batch x tokens, at least one")
         low, high = (int(value) for value in ids.aminmax())
         if low < 0 or high >= self._vocab:
             raise TokenError(f"token {low if low < 0 else high} is outside the vocabulary of {self._vocab}")
@@ -159,10 +158,9 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
         if given is None:
             low, high = past, past + queries - 1
             positions = torch.arange(past, past + queries, device=ids.device)[None]
-        elif given.is_floating_point() or given.shape not in ((1, queries), (batch, queries)):
-            seen = f"{tuple(given.shape)} of {given.dtype}"
+        elif not _whole(given) or given.shape not in ((1, queries), (batch, queries)):
             raise PositionError(
-                f"position_ids of shape {seen}; expected whole numbers of shape ({batch} or 1, {queries})"
+                f"position_ids of shape {_seen(given)}; expected whole numbers of shape ({batch} or 1, {queries})"
             )
         else:
             low, high = (int(value) for value in given.aminmax())
@@ -186,10 +184,24 @@ def _sight(kind: str, size: int, keys: Float[Tensor, "b n w"], positions: Int[Te
     return Sight(kind, size, past, first, positions, keys[..., :2])
 
 
+def _whole(given: Any) -> TypeGuard[Tensor]:
+    """Whether it is a dense tensor of whole numbers of 32 or 64 bits; others would be read as a mask, or not at all."""
+    return isinstance(given, Tensor) and given.layout == torch.strided and given.dtype in (torch.int64, torch.int32)
+
+
+def _seen(given: Any) -> str:
+    if isinstance(given, Tensor):
+        return f"{tuple(given.shape)} of {given.dtype}"
+    return "None" if given is None else f"none, a {type(given).__name__}"
+
+
 def _one_cache(newer: Any, older: Any) -> Any:
     if newer is not None and older is not None and newer is not older:
         raise CacheError("two different caches were passed, as cache and as past_key_values")
-    return older if newer is None else newer
+    cache = older if newer is None else newer
+    if cache is not None and not hasattr(cache, "get_seq_length"):
+        raise CacheError(f"a cache of type {type(cache).__name__}; expected one of transformers' caches")
+    return cache
 
 
 def _at_work(stored: Tensor) -> Tensor:

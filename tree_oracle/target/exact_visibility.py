@@ -70,7 +70,9 @@ def visible(mask: Mask, sight: Sight) -> Bool[Tensor, "b t n"]:
 def _for_layer(mask: Mask, kind: str) -> Tensor | None:
     if isinstance(mask, Mapping):
         if kind not in mask:
-            raise MaskError(f"the masks are for layer types {', '.join(sorted(mask))}; a layer of type {kind} has none")
+            raise MaskError(
+                f"the masks are for layer types {', '.join(sorted(map(str, mask)))}; a layer of type {kind} has none"
+            )
         mask = mask[kind]
     if mask is not None and not isinstance(mask, Tensor):
         raise MaskError(f"a mask of type {type(mask).__name__}; expected a tensor, a dict per layer type, or None")
