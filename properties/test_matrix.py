@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tree_oracle.cli import main
 from tree_oracle.faults import FAULTS
+from tree_oracle.faults.attend_faults import ATTEND_FAULTS
 from tree_oracle.record import UsageError
 from tree_oracle.run import Cell, Named, matrix
 
@@ -22,6 +23,14 @@ def test_a_fault_is_seen_where_its_part_shows() -> None:
     assert {cell.seam for cell in cells if not cell.check} >= {"build_tree", "accept", "move"}
     assert {cell.named for cell in cells if cell.check} <= {Named.FIRST, Named.ALONE}
     assert all(cell.good for cell in cells)
+
+
+def test_every_operator_fault_is_named_alone() -> None:
+    """What an attention operator answers is compared with every wrong one's answer, within twice the room of the case."""
+    faults = [fault.name for fault in ATTEND_FAULTS]
+    cells = [cell for cell in matrix(faults) if cell.check]
+    assert [cell.fault for cell in cells] == faults
+    assert {cell.named for cell in cells} == {Named.ALONE}
 
 
 @pytest.mark.skipif(os.environ.get("TREE_ORACLE_PROFILE") != "deep", reason="takes minutes; runs in the profile deep")

@@ -31,7 +31,7 @@ from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
 from tree_oracle.decoder.showing import replaced, showing
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
 from tree_oracle.record import Case, DecoderError, Round, TreeOracleError, Truth, case_id
-from tree_oracle.run.same_shown import Rounds, same_rounds
+from tree_oracle.run.same_shown import Rounds, same_attention, same_rounds
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
 
@@ -39,6 +39,7 @@ _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _OTHER_SCENES = 60  # cases of them, where several suspects are left
 _BEFORE_CERTAIN = 40  # cases of them, where one is left
 _TELLING = 2  # cases on which the decoder strays, before a cause is certain
+_LONG = 64  # new tokens, beyond which a suspect that drafts what was read off a wrong mask strays sooner or later
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
 
@@ -111,7 +112,7 @@ class LineUp:
         """
         suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam, failing)]
         fits, tried, blind = list(suspects), _Tried(), False
-        for case in [failing, *others[:_MORE_CASES]]:
+        for case in [failing, *islice(filter(_is_short, others), _MORE_CASES)]:
             observed = _shown(partial(seen, case))
             if not observed:
                 if case is failing:  # whatever fits the other cases does not explain this one
@@ -145,7 +146,7 @@ class LineUp:
     ) -> tuple[list[Suspect], bool]:
         """Those suspects that fit the cases of other scenes as well, and whether there is one that none of them fits."""
         contradicted = False
-        for number, case in enumerate(islice(elsewhere, _OTHER_SCENES if fits else 0)):
+        for number, case in enumerate(islice(filter(_is_short, elsewhere), _OTHER_SCENES if fits else 0)):
             if len(fits) == 1 and (contradicted or number >= _BEFORE_CERTAIN):
                 break
             observed = _shown(partial(seen, case))
@@ -163,6 +164,8 @@ class LineUp:
 
     def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
         made = self._made(suspect, seam, case, observed.rounds)
+        if seam is Seam.ATTEND:
+            return made.broke == observed.broke and same_attention(case, made.rounds, observed.rounds)
         built = seam is Seam.BUILD
         return made.broke == observed.broke and same_rounds(made.rounds, observed.rounds, self._truth, built=built)
 
@@ -191,17 +194,24 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
 
 def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
     """Whether a part that the suspect replaces is run; the others show what the reference shows."""
-    if seam is Seam.ATTEND or seam not in showing(suspect.parts):
-        return False  # of an attention operator the finding itself names the key
+    if seam not in showing(suspect.parts):
+        return False
     idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
     if case.processors is None and not (case.limits and case.limits.min_new):
         idle = (*idle, "path")
     return any(part not in idle for part in replaced(suspect.parts))
 
 
+def _is_short(case: Case) -> bool:
+    return case.limits is None or case.limits.max_new_tokens <= _LONG
+
+
 def _drafts_unseen(observed: Shown, seam: Seam) -> bool:
-    """Whether the decoder broke down before it showed what it drafted by itself."""
-    return not observed.rounds and seam.method == Seam.GENERATE
+    """Whether a decoder that drafts by itself broke down before a draft, or says that it drafted more than is seen."""
+    if seam.method != Seam.GENERATE:
+        return False
+    said = sum(round_.work.drafted or 0 for round_ in observed.rounds if round_.work is not None)
+    return not observed.rounds or said > sum(len(round_.tokens or (0,)) - 1 for round_ in observed.rounds)
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
+from tree_oracle.checks.attended import answered, room_of
 from tree_oracle.checks.rows import distance
 from tree_oracle.checks.scores import score_distance, softmax_room
 from tree_oracle.checks.witness import COUNTERS
-from tree_oracle.record import Array, Round, ScoreKind, Truth, Work
+from tree_oracle.record import Array, Case, Round, ScoreKind, Truth, Work
 
 _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
@@ -43,6 +45,16 @@ def same_rounds(made: Rounds, seen: Rounds, truth: Truth, *, built: bool) -> boo
     compared = _BUILT if built else (*_COMPARED, *_telling(made, seen))
     return len(made) == len(seen) and all(
         _same_round(mine, theirs, truth, compared) for mine, theirs in zip(made, seen, strict=True)
+    )
+
+
+def same_attention(case: Case, made: Rounds, seen: Rounds) -> bool:
+    """Whether two operators answered the same, each of which may be off by the room of the case."""
+    encoded = msgspec.json.encode(case)
+    return len(made) == len(seen) and all(
+        bool(np.abs(answered(mine) - answered(theirs)).max() <= 2 * room_of(encoded, theirs.attended.dtype))
+        for mine, theirs in zip(made, seen, strict=True)
+        if theirs.attended is not None
     )
 
 
