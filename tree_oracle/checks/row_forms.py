@@ -3,8 +3,8 @@
     probabilities       none is negative, and they sum to 1
     log-probabilities   none is positive, and their exponentials sum to 1
 
-Half precision rounds each entry by at most 2^-9 of itself (bfloat16, the coarser of the two), so a sum of probabilities is off
-by at most that, and what an entry of -v stands for by 2^-9 v. Logits may sum to 1 by chance: so it is a hint and no finding.
+Half precision rounds each entry by at most 2^-8 of itself (bfloat16, the coarser of the two), so a sum of probabilities is off
+by at most that, and what an entry of -v stands for by 2^-8 v. Logits may sum to 1 by chance: so it is a hint and no finding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-_ROUNDED = 2.0**-9
+_ROUNDED = 2.0**-8
 
 
 def form_of(row: Float[np.ndarray, " vocab"]) -> str:
