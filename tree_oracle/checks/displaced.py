@@ -9,22 +9,15 @@ chain displaces nothing, ever: there an accepted node is enough.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from tree_oracle.checks.say import NothingToJudge
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, branches, by_request
 from tree_oracle.record import Round, Status
 
 _NOTHING_MOVED = (
     "no accepted node lies outside the next slot in these drafts of the decoder's own{}, so no row had to be moved"
 )
 _NOTHING_KEPT = "no node is accepted in these drafts of the decoder's own{}, so no row of a node was kept"
-
-
-def branches(round_: Round) -> bool:
-    """Whether a node of its tree has two children."""
-    parents = round_.parents or ()
-    return len(set(parents)) < len(parents)
 
 
 def accepted_in(round_: Round) -> tuple[int, ...]:
@@ -50,9 +43,8 @@ def displaces(round_: Round) -> bool:
 
 def followed(rounds: Sequence[Round]) -> Iterator[Round]:
     """The rounds after which their request has another."""
-    for number in sorted({round_.request for round_ in rounds}):
-        for round_, _ in pairwise(one for one in rounds if one.request == number):
-            yield round_
+    for own in by_request(rounds):
+        yield from own[:-1]
 
 
 def need_displaced(view: View, built_on: Sequence[Round], *, after: str = "") -> None:

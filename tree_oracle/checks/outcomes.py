@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tree_oracle.checks.due import ending, stops
-from tree_oracle.checks.view import branch, text_of
+from tree_oracle.checks.view import branch, branches, by_request, text_of
 from tree_oracle.record import Case, EndReason, Round
 
 Rounds = Sequence[Round]
@@ -67,7 +67,7 @@ def _no_edge(case: Case, rounds: Rounds) -> bool | None:
 
 def _across(rounds: Rounds, edges: Sequence[Edge]) -> bool | None:
     """Whether the root and a node below it lie on two sides of an edge, where a slot is not its depth."""
-    blocks = [(r.prefix, r.parents) for r in rounds if r.prefix and r.parents and len(set(r.parents)) < len(r.parents)]
+    blocks = [(r.prefix, r.parents) for r in rounds if r.prefix and r.parents and branches(r)]
     if not edges or not blocks:
         return None
     spans = [
@@ -89,14 +89,8 @@ def _decided(rounds: Rounds, *, siblings: bool = False) -> Iterator[tuple[Round,
         parents, accepted = round_.parents, round_.accepted
         if parents is None or accepted is None or len(parents) < 2:
             continue
-        if not siblings or len(set(parents)) < len(parents):
+        if not siblings or branches(round_):
             yield round_, parents, accepted
-
-
-def texts(rounds: Rounds) -> Iterator[list[Round]]:
-    """The rounds of each request."""
-    for number in sorted({round_.request for round_ in rounds}):
-        yield [round_ for round_ in rounds if round_.request == number]
 
 
 def _why(case: Case, rounds: Rounds) -> EndReason | None:
@@ -189,7 +183,7 @@ def _near(case: Case, rounds: Rounds) -> bool | None:
 
 @outcome("round after a commit", "rounds")
 def _second(case: Case, rounds: Rounds) -> bool | None:
-    return any_of(len(text) > 1 for text in texts(rounds)) if case.trees or case.batch else None
+    return any_of(len(text) > 1 for text in by_request(rounds)) if case.trees or case.batch else None
 
 
 @outcome("end token before the end of a path", "ends")

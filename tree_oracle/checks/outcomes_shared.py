@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tree_oracle.checks.outcomes import Rounds, any_of, outcome, texts
+from tree_oracle.checks.outcomes import Rounds, any_of, outcome
+from tree_oracle.checks.view import by_request
 from tree_oracle.record import Case, Round
 
 
@@ -93,7 +94,7 @@ def _resumed(case: Case, rounds: Rounds) -> bool | None:
 
 @outcome("common prefix of two requests", "batches")
 def _common(case: Case, rounds: Rounds) -> bool | None:
-    prompts = [text[0].prefix[:2] for text in texts(rounds) if text[0].prefix and len(text[0].prefix) > 2]
+    prompts = [text[0].prefix[:2] for text in by_request(rounds) if text[0].prefix and len(text[0].prefix) > 2]
     return len(set(prompts)) < len(prompts) if case.batch else None
 
 

@@ -5,7 +5,7 @@ Histories come from the parent walk below, not from ``CandidateTree``: a judge s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,18 @@ def round_of(view: View, place: int) -> int:
         if place < 0:
             return index
     return max(len(view.rounds) - 1, 0)
+
+
+def by_request(rounds: Sequence[Round]) -> Iterator[list[Round]]:
+    """The rounds of each request, by its number."""
+    for number in sorted({round_.request for round_ in rounds}):
+        yield [round_ for round_ in rounds if round_.request == number]
+
+
+def branches(round_: Round) -> bool:
+    """Whether it shows a tree in which a node has two children."""
+    parents = round_.parents or ()
+    return len(set(parents)) < len(parents)
 
 
 def tells_rounds(rounds: Iterable[Round]) -> bool:

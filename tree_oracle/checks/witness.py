@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from tree_oracle.checks.displaced import accepted_in, branches, displaces, followed
+from tree_oracle.checks.displaced import accepted_in, displaces, followed
 from tree_oracle.checks.say import NothingToJudge
-from tree_oracle.checks.view import View
+from tree_oracle.checks.view import View, branches, by_request
 from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
 from tree_oracle.record import Case, Ended, HandedOn, Round, Status, Witness, Work, count_endings
 
@@ -27,8 +27,10 @@ def witness_of(rounds: Sequence[Round]) -> Witness:
     told = list(_told(rounds))
     verify = [round_ for round_, _ in told]
     rates = position_rates([[round_ for round_ in verify if _can_be_counted(round_)]])
-    requests = [[r for r in rounds if r.request == number] for number in sorted({r.request for r in rounds})]
-    covered, built_on = _coverage(requests), [round_ for round_ in followed(rounds) if accepted_in(round_)]
+    covered, built_on = (
+        _coverage(list(by_request(rounds))),
+        [round_ for round_ in followed(rounds) if accepted_in(round_)],
+    )
     return Witness(
         rounds=sum(counts.rounds or 0 for _, counts in told),
         drafted=sum(counts.drafted or 0 for _, counts in told),

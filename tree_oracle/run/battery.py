@@ -161,7 +161,7 @@ class Battery:
         drive, subject = partial(self._rounds, source), self.subject
         declared = subject.tie_rule, subject.tree_policy, subject.declared_mode
         tapped = source.seam is Seam.GENERATE and Seam.TAP in subject.seams and not case.batch
-        elsewhere = self._tap_saw if tapped else nowhere
+        elsewhere = partial(self._tap_saw, Source(Seam.TAP, source.scene)) if tapped else nowhere
         outcome = outcome_of(check, case, subject.truth, drive, *declared, seen_elsewhere=elsewhere)
         self._note_witness(source, case, outcome)
         if "rows" in check.needs and source.seam in _MODEL_ROWS and not subject.truth.exact:
@@ -179,13 +179,13 @@ class Battery:
         with self.supervision.watch(source, case):
             return self.driver.rounds(source.seam, case)
 
-    def _tap_saw(self, case: Case, rounds: tuple[Round, ...]) -> bool:
+    def _tap_saw(self, tap: Source, case: Case, rounds: tuple[Round, ...]) -> bool:
         """Whether the target's own calls, read for the same text, show that a draft was verified."""
         try:
-            seen = self.driver.rounds(Seam.TAP, case)
+            seen = self._rounds(tap, case)
         except TreeOracleError:
             return False
-        self._witnessed.setdefault(witness_key(Seam.TAP, case_id(case)), witness_of(seen))
+        self._witness(tap, case, seen)
         return text_of(seen) == text_of(rounds) and speculated(case, seen)
 
     def _death(self, source: Source, case: Case) -> str | None:
@@ -259,9 +259,7 @@ class Battery:
         yield from self.stock.listed(scene)
 
     def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
-        name = witness_key(source.seam, case_id(case))
-        if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
-            self._witnessed[name] = witness_of(outcome.rounds)
+        name = self._witness(source, case, outcome.rounds)
         if outcome.status is Status.NOT_APPLICABLE and not outcome.rounds:
             self._refused.add(source.scene.name)
         seen = name, len(outcome.rounds)
@@ -269,6 +267,13 @@ class Battery:
             self._outcomes[seen] = outcomes_of(case, outcome.rounds, self._edges)
         for told, came in self._outcomes[seen].items():
             self._told[told] = came or self._told.get(told, False)
+
+    def _witness(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
+        """Note what these rounds show of speculation, where they can, once; the name under which that is known."""
+        name = witness_key(source.seam, case_id(case))
+        if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
+            self._witnessed[name] = witness_of(rounds)
+        return name
 
 
 _MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP)  # where rows are a model's and not the case's
