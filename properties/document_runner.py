@@ -5,8 +5,8 @@ Convention, for whoever writes one. The blocks of a file run in order, in one fr
 - ``python`` blocks share one namespace, like one program.
 - ``console`` blocks hold commands, ``$ command``, each followed by what it prints; ``...`` stands for any text. A command
   followed by nothing may print anything. It must exit with 0. Commands of ``tree-oracle`` run in this process, which has
-  torch loaded already; ``.ci/run`` runs the installed program. The first ``check --decoder`` of a document has a child
-  process, as the command would have; the others of that document do without one, which would load torch again.
+  torch loaded already; ``.ci/run`` runs the installed program. The first ``check --decoder`` of the README has a child
+  process, as the command would have; all others do without one, which would load torch again.
 - A comment on the line before the fence changes that: ``<!-- file: NAME -->`` saves the block as NAME instead of running it;
   ``<!-- output -->`` makes it what the python block before it printed; ``<!-- exit: N -->`` asks every command in it for
   another exit code; ``<!-- not run: REASON -->`` leaves it alone.
@@ -76,10 +76,11 @@ class Runner:
         self.folder = folder
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
-        self.had_a_child = False
+        self.may_have_a_child = False
 
     def run(self, document: str, name: str) -> None:
         """Run every block of ``document``; ``name`` stands in messages and tracebacks."""
+        self.may_have_a_child = name == "README.md"
         for block in blocks(document, name):
             self._run(block)
 
@@ -124,11 +125,11 @@ class Runner:
         return ended.returncode, ended.stdout
 
     def _sparing(self, words: list[str]) -> list[str]:
-        """The words of a command, with one child process for all checks of a document that need none."""
+        """The words of a command, with one child process for all checks that need none."""
         if words[0] != "check" or "--decoder" not in words or _NEEDS_A_CHILD.intersection(words):
             return words
-        had_a_child, self.had_a_child = self.had_a_child, True
-        return [*words, "--in-process"] if had_a_child else words
+        may_have_one, self.may_have_a_child = self.may_have_a_child, False
+        return words if may_have_one else [*words, "--in-process"]
 
 
 def _compare(at: str, expected: str, printed: str) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 import economize_fake as fake
 import engine_fakes
 import pytest
+from grounds import ground, statuses
+from grounds import listed as some_of
 from law_decoders import judged, listed
 
-from tree_oracle import check_decoder
 from tree_oracle.adapters.economize import EconomizeChains, EconomizeTrees
+from tree_oracle.checks import choose
 from tree_oracle.record import Limits, Status, Unsupported
+from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import load_target
 
 CHECKS = ("POSITION-01", "VISIBLE-03", "HISTORY-01", "GREEDY-01", "SEQUENCE-01")
@@ -22,9 +25,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
     engine_fakes.install(monkeypatch, fake.modules())
 
 
-def _statuses(adapter: Any, *checks: str) -> dict[str, Status]:
-    report = check_decoder(adapter, target="exact", checks=checks, cases=0)
-    return {result.check: result.status for result in report.results}
+def _statuses(adapter: Any, *checks: str, step: int = 5) -> dict[str, Status]:
+    """By every ``step``-th listed case: each is driven through a loop of Python objects, and slow."""
+    found, budget = ground(), Budget(cases=0, shrink_runs=0, diagnose=False)
+    cases = some_of(found, step)
+    return statuses(run_battery(found.subject(adapter), choose(ids=checks), budget, cases=cases, stock=found.stock))
 
 
 def test_a_right_loop_is_called_right() -> None:

@@ -260,7 +260,7 @@ class _Raising:
 
 @pytest.mark.parametrize(
     ("fault", "check"),
-    [("keep-first-rows", "COMMIT-01"), ("bonus-by-count", "GATHER-03"), ("rows-left-in-sorted-order", "BATCH-01")],
+    [("keep-first-rows", "COMMIT-01"), ("bonus-by-count", "GATHER-03"), ("orphan-kept", "CONSTRUCT-04")],
 )
 def test_a_kept_case_is_seen_again(tmp_path: Path, fault: str, check: str) -> None:
     """The file of a failure, found by path, name or id, fails in the same words, and passes with a right decoder."""

@@ -35,11 +35,11 @@ def test_every_fault_is_under_one_roof() -> None:
 def test_a_law_fault_is_planted_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``check --fault`` plants it in the reference decoder: its own check fails, what it leaves alone passes."""
     monkeypatch.chdir(tmp_path)
-    asked = ["--check", "LAW-01", "--check", "LAW-04", "--check", "POSITION-01", "--cases", "0", "--json"]
+    asked = ["--check", "LAW-01", "--check", "LAW-04", "--check", "CONSTRUCT-01", "--cases", "0", "--json"]
     result = CliRunner().invoke(main, ["check", "--fault", "likelier-of-two", *asked])
     found = {one["check"]: one["status"] for one in json.loads(result.output)["results"]}
     assert result.exit_code == 1
-    assert found == {"LAW-01": Status.PASSED, "LAW-04": Status.FAILED, "POSITION-01": Status.PASSED}
+    assert found == {"LAW-01": Status.PASSED, "LAW-04": Status.FAILED, "CONSTRUCT-01": Status.PASSED}
 
 
 def test_its_page_says_how_wrong_it_is() -> None:

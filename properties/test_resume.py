@@ -21,7 +21,7 @@ from tree_oracle.run.sources import sources_digest
 from tree_oracle.run.tally import Finished, bare_result
 
 RUN = {"plan": {"decoder": "d", "budget": {"cases": 25}}, "versions": {"numpy": "2"}}
-IDS = tuple(check.id for check in choose(ids=["GATHER-01", "CHAIN-03", "GREEDY-03", "SEQUENCE-01"]))
+IDS = tuple(check.id for check in choose(ids=["GATHER-01", "CHAIN-03", "GREEDY-03", "METRIC-01"]))
 PLAN = Plan(decoder="small_resumed:Right", checks=IDS, budget=Budget(cases=0, shrink_runs=0))
 
 

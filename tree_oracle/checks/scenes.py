@@ -220,5 +220,11 @@ TIES = Scene("ties", _listed_ties, st.composite(_drawn_ties), trees=range(1, 2),
 MARKED = Scene("marked", _listed_marked, st.composite(_drawn_marked), trees=range(1, 2), fed=True, drawn=_drawn_marked)
 ROUNDS = Scene("rounds", _listed_rounds, st.composite(_drawn_rounds), trees=_MANY, limited=True, drawn=_drawn_rounds)
 PROMPTS = Scene(
-    "prompts", _listed_prompts, st.composite(_drawn_prompts), trees=range(1), limited=True, drawn=_drawn_prompts
+    "prompts",
+    _listed_prompts,
+    st.composite(_drawn_prompts),
+    trees=range(1),
+    limited=True,
+    heavy=True,
+    drawn=_drawn_prompts,
 )

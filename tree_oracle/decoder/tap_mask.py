@@ -17,8 +17,9 @@ rows that it holds, a window has dropped rows in front. What is read is laid ove
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import signature
 from typing import Any
 
@@ -40,7 +41,7 @@ _HIDDEN = -1e4
 
 def innermost(model: nn.Module, parameter: str) -> list[nn.Module]:
     """The modules whose ``forward`` takes ``parameter`` and that hold no other such module: there it is really used."""
-    takers = {id(m): m for m in model.modules() if parameter in signature(m.forward).parameters}
+    takers = {id(m): m for m in model.modules() if parameter in _names(m)}
     return [m for m in takers.values() if not any(id(inner) in takers for inner in m.modules() if inner is not m)]
 
 
@@ -48,8 +49,21 @@ def given(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], n
     """The argument ``name`` of a call, by name or by place; None where it is not given."""
     if name in kwargs:
         return kwargs[name]
-    names = list(signature(module.forward).parameters)
+    names = _names(module)
     return args[names.index(name)] if name in names[: len(args)] else None
+
+
+def _names(module: nn.Module) -> tuple[str, ...]:
+    """The parameters of a module's ``forward``, less the module itself."""
+    forward = module.forward
+    if getattr(forward, "__func__", None) is type(module).forward:
+        return _parameters(type(module).forward)[1:]
+    return tuple(signature(forward).parameters)  # replaced in this one module
+
+
+@lru_cache(maxsize=1024)
+def _parameters(forward: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(signature(forward).parameters)  # asked at every call that is tapped, and slow
 
 
 def kernel_of(model: Any) -> str:

@@ -12,6 +12,9 @@ from tree_oracle.record.errors import AdapterError, FileError
 
 # What any of our documents may hold. bfloat16 and float16 rows are widened to float32 first, which is exact.
 _DTYPES = ("bool", "int32", "int64", "float32", "float64")
+# Looked up, since numpy makes the name of a dtype anew whenever it is asked.
+_LITTLE = {name: np.dtype(name).newbyteorder("<") for name in _DTYPES}
+_NAMES = {np.dtype(name).newbyteorder(order): name for name in _DTYPES for order in "<>"}
 
 
 class Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,12 +31,13 @@ class Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             AdapterError: the dtype is none of bool, int32, int64, float32, float64.
         """
-        if values.dtype.name not in _DTYPES:
+        name = _NAMES.get(values.dtype)
+        if name is None:
             raise AdapterError(
                 f"an array of dtype {values.dtype} cannot be recorded; expected one of {', '.join(_DTYPES)}"
             )
-        little = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
-        return cls(values.dtype.name, tuple(values.shape), little.tobytes())
+        little = np.ascontiguousarray(values).astype(_LITTLE[name], copy=False)
+        return cls(name, tuple(values.shape), little.tobytes())
 
     def numpy(self) -> NDArray[np.generic]:
         """The values, read-only.
@@ -41,9 +45,9 @@ class Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             FileError: dtype, shape and number of bytes do not fit together.
         """
-        if self.dtype not in _DTYPES:
+        dtype = _LITTLE.get(self.dtype)
+        if dtype is None:
             raise FileError(f"array dtype {self.dtype!r} is not one of {', '.join(_DTYPES)}")
-        dtype = np.dtype(self.dtype).newbyteorder("<")
         if any(side < 0 for side in self.shape) or math.prod(self.shape) * dtype.itemsize != len(self.data):
             raise FileError(f"array of shape {self.shape} and dtype {self.dtype} cannot have {len(self.data)} bytes")
         return np.frombuffer(self.data, dtype).reshape(self.shape)

@@ -205,7 +205,8 @@ def _one_cache(newer: Any, older: Any) -> Any:
 
 
 def _at_work(stored: Tensor) -> Tensor:
-    return stored.to(working_dtype(stored.dtype))
+    dtype = working_dtype(stored.dtype)
+    return stored if stored.dtype == dtype else stored.to(dtype)
 
 
 def _as_returned(

@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import (
     LogitsProcessor,
-    LogitsProcessorList,
     MinNewTokensLengthLogitsProcessor,
     NoBadWordsLogitsProcessor,
     RepetitionPenaltyLogitsProcessor,
@@ -47,15 +46,16 @@ def processed_rows(
 
 
 def _processed(
-    row: Float[np.ndarray, " vocab"], history: Sequence[int], chain: LogitsProcessorList
+    row: Float[np.ndarray, " vocab"], history: Sequence[int], chain: Sequence[LogitsProcessor]
 ) -> Float[np.ndarray, " vocab"]:
     ids, scores = cast(torch.LongTensor, torch.tensor([list(history)])), torch.from_numpy(row.copy())[None]
-    scores = chain(ids, scores)
+    for processor in chain:
+        scores = cast(torch.FloatTensor, processor(ids, scores))
     return np.asarray(scores[0].numpy())
 
 
-def _chain(prompt: int, limits: Limits, processors: Processors) -> LogitsProcessorList:
-    chain = LogitsProcessorList()
+def _chain(prompt: int, limits: Limits, processors: Processors) -> list[LogitsProcessor]:
+    chain: list[LogitsProcessor] = []
     if processors.bias:
         chain.append(SequenceBiasLogitsProcessor([[list(b.sequence), b.value] for b in processors.bias]))
     if processors.repetition != 1.0:

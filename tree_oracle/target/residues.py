@@ -33,11 +33,13 @@ EXACT = 2**24  # float32 holds every integer up to here
 MAX_KEYS = EXACT // (P - 1)  # 67,108
 MAX_VOCAB = 2**16  # the largest power of two not above EXACT / P
 MAX_POSITIONS = P * P  # 63,001: a position is two digits in base P
+# A number would be made a tensor by every call, which takes as long as the division; this one works on every device and dtype.
+_P = torch.tensor(float(P), device="cpu")
 
 
 def mod(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """The residue of a non-negative integer below 2^24 (2^53 in float64)."""
-    return torch.fmod(x, P)
+    return torch.fmod(x, _P)
 
 
 def cube(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -44,6 +44,7 @@ class SequentialTruth:
         self._reference: Target | None = target if target.exact else None
         self._noise: Noise | None = None
         self._small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
+        self._longest = target.context_length
         self._rows = _Memo()
         self._own = self._rows if target.exact else _Memo()
 
@@ -156,10 +157,10 @@ class SequentialTruth:
         return np.stack([found[history] for history in known])
 
     def _checked(self, histories: Sequence[Sequence[int]]) -> list[History]:
-        known, longest = [_history(history, self.vocab_size) for history in histories], self.target.context_length
+        known = [_history(history, self.vocab_size) for history in histories]
         for history in known:
-            if len(history) > longest:
-                raise HistoryError(f"a history of {len(history)} tokens; the context of this target is {longest}")
+            if len(history) > self._longest:
+                raise HistoryError(f"a history of {len(history)} tokens; the context of this target is {self._longest}")
         return known
 
     def _float64(self) -> Target:
