@@ -29,6 +29,7 @@ _COINS = 6  # of a round, that are nudged: a pair, one pair below it, and two te
 _BY_NAME = by_name(INSTANCES)
 _PAIR, _CHAIN = (-1, 0, 0), (-1, 0, 1)
 _PAIRS = (-1, 0, 0, 1, 1, 2, 2)
+_TRIPLE, _LONG_CHAIN = (-1, 0, 0, 0), (-1, 0, 1, 2)
 _STEEP = LawData(target=(1, 5, 9, 5), draft=(9, 3, 1, 1))
 _UNSURE = LawData(target=(7, 3), draft=(1, 1), turned=False)
 
@@ -53,6 +54,10 @@ def _listed_ways(stage: Stage) -> list[Case]:
         cases.append(_ways(data, _every(_PAIR, size), f"every pair of siblings; {why}"))
         cases.append(_ways(data, _every(_CHAIN, size), f"every chain of two; {why}"))
     cases.append(_ways(_laws("golden"), _every((-1, 0), 4), "every single child"))
+    # What is right for two of something may be wrong for three.
+    tokens = (0, 0, 0), (0, 0, 3), (0, 3, 0), (2, 0, 3)
+    for name, parents, many in (("zeros", _TRIPLE, "siblings"), ("golden", _LONG_CHAIN, "levels")):
+        cases.append(_ways(_laws(name), [TreeData((0, *one), parents) for one in tokens], f"three {many}"))
     levels = [(0, *top, 0, 1, 1, 2) for top in ((0, 1), (1, 0), (2, 1), (0, 0))]
     trees = [TreeData(tokens, _PAIRS) for tokens in levels]
     return [*cases, _ways(_laws("repeating"), trees, "pairs below pairs, one of them repeated")]
