@@ -26,7 +26,8 @@ def witness_words(report: Report) -> str:
     """What shows that speculation ran."""
     seen = report.witness
     if witnessed(report):
-        return f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
+        shown = f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
+        return "; ".join(filter(None, (shown, report.environment.get("witness"))))
     if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"
     return "not needed: single steps were driven, no rounds"
