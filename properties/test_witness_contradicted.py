@@ -16,7 +16,7 @@ from transformers import DynamicCache
 from tree_oracle.checks import choose
 from tree_oracle.checks.passes import Passes, passes_of
 from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
-from tree_oracle.checks.scenes import PROMPTS
+from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.witness import contradiction
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.decoder.tap_count import counted
@@ -52,6 +52,9 @@ def test_plain_decoding_is_known_by_its_calls(prompt: Tokens, emitted: Tokens, d
     """With a cache, without one and beyond its end; and where one of its calls is not seen, not every token is accounted for."""
     calls = data.draw(plain_calls(prompt, emitted))
     assert passes_of(calls, [(prompt, emitted)]) is Passes.PLAIN
+    warmed = [Call((prompt[0] + 1, *data.draw(texts))), *calls]
+    assert passes_of(warmed, [(prompt, emitted)]) is Passes.PLAIN
+    assert passes_of(warmed[:1], [(prompt, emitted)]) is Passes.DRAFT
     needed = [
         at for at, call in enumerate(calls) if len(prompt) <= call.past + len(call.tokens) < len(prompt + emitted)
     ]
@@ -215,6 +218,43 @@ def test_plain_decoding_is_no_witness_in_any_form(form: Form, cached: bool) -> N
     assert (found.pop("WITNESS-03") is Status.FAILED) == contradicted
     assert set(found.values()) == {Status.NOT_OBSERVABLE}
     assert report.exit_code == (1 if contradicted else 4)
+
+
+class PlainSession:
+    """Decodes plainly without a cache, as many tokens as the tree that is handed over could hold, and says they were its."""
+
+    def __init__(self, target: Target, prompt: Sequence[int]) -> None:
+        self._model, self._text = target.model, list(prompt)
+
+    def step(self, trees: Sequence[CandidateTree]) -> list[Round]:
+        (tree,) = trees
+        accepted, here, emitted = list[int](), 0, list[int]()
+        while True:
+            with torch.no_grad():
+                emitted.append(int(self._model(torch.tensor([self._text])).logits[0, -1].argmax()))
+            self._text.append(emitted[-1])
+            child = next((v for v in tree.children(here) if tree.tokens[v] == emitted[-1]), None)
+            if child is None:
+                return [Round(emitted=tuple(emitted), accepted=tuple(accepted), bonus=emitted[-1])]
+            accepted.append(child)
+            here = child
+
+
+@pytest.mark.parametrize(
+    ("opens", "status"),
+    [
+        (lambda target, prompts, limits: PlainSession(target, prompts[0]), Status.FAILED),
+        (lambda target, prompts, limits: ReferenceDecoder(target).open(prompts, limits), Status.PASSED),
+    ],
+)
+def test_a_session_that_never_runs_its_trees_fails_without_a_cache_too(opens: Any, status: Status) -> None:
+    """Each pass is over the text as far as it is decided, and no candidate is ever scored; the reference scores them."""
+    found = ground()
+    subject = found.subject(lambda target: with_methods(open=lambda *asked: opens(target, *asked)))
+    report = run_battery(
+        subject, choose(ids=["WITNESS-01"]), QUICK, cases=found.stock.of(ROUNDS)[:3], stock=found.stock
+    )
+    assert all_of(report, status)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -8,7 +8,9 @@ goes on from the text as far as that is decided and is
     the whole text again, without a cache    past = 0
 
 A call over several tokens that is none of these scores a draft, for all that can be told; one over a single token scores none.
-What runs behind the end of a text is not looked at, and a text of no tokens needs no pass.
+One that begins another text, over no cached rows, has nothing to do with it (a model that is warmed up): it counts only where
+the calls of plain decoding do not account for every token. What runs behind the end of a text is not looked at, and a text of
+no tokens needs no pass.
 
 A drafter that is the target itself, without a cache, makes the calls of plain decoding, and its drafts are never refused: as
 nobody can tell the two apart, these calls are a witness for neither.
@@ -53,6 +55,10 @@ class _Request:
         self.decided += int(end == self.decided < len(self.text))
         return True
 
+    def is_of_another(self, call: Call) -> bool:
+        """Whether a call begins another text."""
+        return call.past == 0 and bool(call.tokens) and call.tokens[:1] != self.text[:1]
+
     def _lies_behind(self, call: Call) -> bool:
         """The whole text again and more, by a decoder that does not stop at once."""
         return self.is_done and call.past == 0 and call.tokens[: len(self.text)] == self.text
@@ -61,8 +67,14 @@ class _Request:
 def passes_of(calls: Sequence[Call], texts: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Passes:
     """What these calls, in order, show of texts, each a prompt and what was emitted after it."""
     requests = [_Request(len(prompt), (*prompt, *emitted), len(prompt)) for prompt, emitted in texts]
+    strangers = False
     for call in calls:
         taken = [request.takes(call) for request in requests if call.tokens]
-        if not any(taken) and len(call.tokens) != 1:  # no tokens: nobody can tell what it runs
+        if any(taken) or len(call.tokens) == 1:  # no tokens: nobody can tell what it runs
+            continue
+        if not all(request.is_of_another(call) for request in requests):
             return Passes.DRAFT
-    return Passes.PLAIN if all(request.is_done for request in requests) else Passes.UNSEEN
+        strangers = True
+    if all(request.is_done for request in requests):
+        return Passes.PLAIN
+    return Passes.DRAFT if strangers else Passes.UNSEEN

@@ -15,15 +15,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.passes import Passes, passes_of
 from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
 from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
-from tree_oracle.checks.view import View, branch
+from tree_oracle.checks.view import View, branch, text_of
 from tree_oracle.checks.witness import COUNTERS, has_counters, need_witness
 from tree_oracle.checks.work import holds_draft
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Level, Round, Status, counted
+from tree_oracle.record import Call, Finding, Level, Round, Status, counted
 
 _SOURCE = "without a witness nothing is said of speculation (docs/plug-in-your-decoder.md)"
 _COUNTED = (Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
@@ -37,22 +38,32 @@ def speculation_runs(view: View) -> Iterator[Finding]:
     """Speculation runs in the requests that are judged.
 
     Shown by rounds with a draft, by counters, by steps that emit several tokens, or by calls of the target that score a draft.
-    Where trees are handed over and every call of the target that was seen holds one token, it does not. Where the decoder
-    generates and the target was seen to decide every token by a pass over the text before it alone, none of these is a witness,
-    and steps are none where no pass that scores a draft was seen. A decoder that had nothing to verify, or that shows nothing
-    but its text, is not observable; whoever shows no witness at all ends with exit code 4. It is a *should*: a decoder may be
-    right not to speculate, but then nothing is said of how it does.
+    Where trees are handed over and every call of the target that was seen holds one token, or is one that plain decoding makes,
+    it does not. Where the decoder generates and the target was seen to decide every token by a pass over the text before it
+    alone, none of these is a witness, and steps are none where no pass that scores a draft was seen. A decoder that had nothing
+    to verify, or that shows nothing but its text, is not observable; whoever shows no witness at all ends with exit code 4. It
+    is a *should*: a decoder may be right not to speculate, but then nothing is said of how it does.
     """
     calls = [(call, round_) for round_ in view.rounds for call in round_.calls or ()]
     candidates = max((len(tree.tokens) - 1 for tree in view.case.trees[: len(view.rounds)]), default=0)
-    if calls and candidates >= _CANDIDATES and not any(holds_draft(call, round_) for call, round_ in calls):
-        yield fail(
-            f"trees of up to {candidates} candidates were handed over, and no pass of the target scores more than one token",
-            expected="a pass over the root and the candidates",
-            seen=f"{counted(len(calls), 'call')} in {counted(len(view.rounds), 'round')}, each over one token",
-        )
-        return
+    if calls and candidates >= _CANDIDATES:
+        alone = not any(holds_draft(call, round_) for call, round_ in calls)
+        if alone or _is_plain([call for call, _ in calls], view):
+            what = "scores more than one token" if alone else "scores a token that is not decided yet"
+            each = "over one token" if alone else "over the text as far as it is decided"
+            yield fail(
+                f"trees of up to {candidates} candidates were handed over, and no pass of the target {what}",
+                expected="a pass over the root and the candidates",
+                seen=f"{counted(len(calls), 'call')} in {counted(len(view.rounds), 'round')}, each {each}",
+            )
+            return
     need_witness(view)
+
+
+def _is_plain(calls: Sequence[Call], view: View) -> bool:
+    """Whether plain decoding alone makes these calls. One request's: those of several are not told apart."""
+    prompt = view.rounds[0].prefix
+    return prompt is not None and passes_of(calls, [(prompt, text_of(view.rounds))]) is Passes.PLAIN
 
 
 @check("WITNESS-02", rung=3, level=Level.SHOULD, needs=("prefix", "calls"), sources=_COUNTED, source=_SOURCE)
