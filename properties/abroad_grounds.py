@@ -122,6 +122,20 @@ class Unsteady(Plain):
         return text[: 1 if answered.count(answered[-1]) > 1 else None]
 
 
+# As a factory that this interpreter would hand a target: there it is text.
+class Mistaken(Right):
+    def __init__(self, target):
+        super().__init__(target)
+        self.target = target
+
+    def generate(self, prompts, limits):
+        return self.target.model.generate(prompts)
+
+
+def mistaken(target):
+    return Right(target.model)
+
+
 class Number(Right):
     def generate(self, prompts, limits):
         return 7

@@ -22,7 +22,7 @@ from test_trace_recorder import OLDEST, OTHERS
 from tree_oracle import check_decoder
 from tree_oracle.checks import Stage, choose
 from tree_oracle.cli import main
-from tree_oracle.record import Case, DecoderError, Limits, Report, Status, UsageError
+from tree_oracle.record import AdapterError, Case, DecoderError, Limits, Report, Status, UsageError
 from tree_oracle.run import Caps, Plan
 from tree_oracle.run.child_process import Cause, End
 from tree_oracle.run.foreign import prompts_of, run_abroad
@@ -131,7 +131,7 @@ def test_a_program_asks_for_another_python_too(here: Path, python: str, cases: t
         check_decoder("abroad:Right", python=python)
     with pytest.raises(UsageError, match="take isolate=True away"):
         check_decoder("abroad:Right", target="exact", python=python, isolate=True)
-    with pytest.raises(UsageError, match="'nowhere' is not there"):
+    with pytest.raises(UsageError, match="^python 'nowhere' is not there"):
         check_decoder("abroad:Right", target="exact", python="nowhere")
     report = check_decoder("abroad:Number", target="exact", python=python, checks=["STOP-02"], cases=0, name="theirs")
     assert (report.decoder, report.exit_code) == ("theirs", 3)
@@ -150,6 +150,7 @@ def test_a_program_asks_for_another_python_too(here: Path, python: str, cases: t
         ("Scribbles", Status.FAILED, "the decoder wrote in generate to the pipe that is the oracle's"),
         ("Floods", Status.FAILED, "the decoder wrote in generate to the pipe that is the oracle's"),
         ("Misrecorded", Status.ERROR, "generate answered ["),
+        ("Mistaken", Status.ERROR, "generate raised AttributeError: 'str' object has no attribute 'model' (abroad.py:"),
         ("Number", Status.ERROR, "generate answered with 7; expected a list with one entry per prompt, here 1"),
         ("Unknown", Status.ERROR, "RecordError: a round has no field 'acepted'; it has"),
     ],
@@ -206,10 +207,12 @@ def test_a_death_in_the_set_up_fails_every_check(here: Path, python: str, cases:
         ("abroad:Rihgt", UsageError, "'abroad' has no attribute 'Rihgt'"),
         ("abroad:Mute", UsageError, "Mute has no method generate"),
         ("abroad:broken", DecoderError, "the factory, called with 'exact', raised RuntimeError: no weights"),
+        ("abroad:mistaken", AdapterError, "'exact' is text: under another interpreter a factory is handed the name of"),
     ],
 )
 def test_what_cannot_begin_says_why(here: Path, python: str, name: str, kind: type[Exception], words: str) -> None:
-    """A missing module, attribute or method is a usage error; a factory that raises is the decoder's."""
+    """A missing module, attribute or method is a usage error; a factory that raises is the decoder's, and one that takes the
+    name of the target for a target the adapter's."""
     with pytest.raises(kind, match=words):
         run_abroad(Plan(decoder=name, target="exact", checks=TEXTS), python, caps=PLENTY, cases=())
 

@@ -183,10 +183,9 @@ def test_a_decoder_that_breaks_for_reasons_of_its_own_has_no_cause() -> None:
 
 def test_the_verdict_does_not_depend_on_the_diagnosis() -> None:
     """With and without diagnosis the same checks fail on the same cases in the same words."""
-    truth, stock = ground()
+    (truth, stock), leak = ground(), FAULTS["sibling-leak"].decoder
     found = []
     for diagnose in (True, False):
-        leak = FAULTS["sibling-leak"].decoder
         subject = make_subject(lambda target: with_methods(lay_out=leak(target).lay_out), "exact", truth=truth)
         battery = Battery(subject, Budget(cases=0, shrink_runs=0, diagnose=diagnose), stock)
         result = battery.run(CHECKS["VISIBLE-03"])

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
 import torch
+from grounds import ground, statuses, with_methods
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import DynamicCache, StaticCache
 
-from tree_oracle.record import DecoderError, Unsupported, UsageError
+from tree_oracle.checks import choose
+from tree_oracle.checks.scenes import TREES
+from tree_oracle.decoder import Parts, ReferenceDecoder
+from tree_oracle.decoder.parts import run_target
+from tree_oracle.record import DecoderError, Status, Unsupported, UsageError
+from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import (
     CacheError,
     ExactLMConfig,
@@ -40,6 +46,26 @@ def additive(value: float) -> torch.Tensor:
     mask = torch.zeros(1, 1, 5, 5)
     mask[0, 0, 0, 4] = value
     return mask
+
+
+@pytest.mark.parametrize("name", ["attention_mask", "position_ids", "past_key_values"])
+def test_a_misspelled_argument_is_swallowed_and_shows(name: str) -> None:
+    """As in transformers' models it counts as not given; whatever it would have said, the rows are wrong without it."""
+
+    def misspelling(model: Any, *given: Any) -> Any:
+        def change(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+            assert name in kwargs
+            return args, {("their_" if known == name else "") + known: value for known, value in kwargs.items()}
+
+        with model.register_forward_pre_hook(change, with_kwargs=True):
+            return run_target(model, *given)
+
+    decoder = partial(ReferenceDecoder, parts=Parts(target_pass=misspelling))
+    report = run_battery(
+        ground().subject(lambda target: with_methods(tree_logits=decoder(target).tree_logits)),
+        choose(ids=["HISTORY-01"]), Budget(shrink_runs=0, diagnose=False), cases=ground().stock.of(TREES),
+    )  # fmt: skip
+    assert statuses(report) == {"HISTORY-01": Status.FAILED}
 
 
 @given(st.integers(-(2**40), -1) | st.integers(61, 2**40), st.integers(0, 4))

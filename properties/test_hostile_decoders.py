@@ -363,17 +363,17 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     "unreadable": (only("accept", lambda right, *given: Unreadable([(), 1])), FAILED, "raised RuntimeError: no length"),
     "a generator": (only("generate", lambda right, *given: iter(right(*given))), ERROR, "expected a list with 1 entry"),
     "text": (only("generate", lambda *_: ["once upon a time"]), ERROR, "expected numbers in a list"),
-    "a lie": (only("generate", lambda right, prompts, limits: [Liar([0, 1])]), FAILED, "plain greedy decoding emits"),
+    "a lie": (only("generate", lambda right, prompts, limits: [Liar([0, 1]) for _ in prompts]), FAILED, "plain greedy decoding emits"),
     "a lie about rounds": (stepping(lambda right, trees: Liar([{"emitted": [0]}, 1])), FAILED, "plain greedy decoding emits"),
     "a runaway text": (
-        only("generate", lambda right, prompts, limits: [tokens_of(right(prompts, limits)[0]) + [5] * 2500]),
+        only("generate", lambda right, *given: [tokens_of(rounds) + [5] * 2500 for rounds in right(*given)]),
         FAILED, "tokens; the limits end it at",
     ),
     "a runaway round": (
         stepping(lambda right, trees: [{"emitted": (*right(trees)[0].emitted, *[5] * 3000)}]),
         FAILED, "tokens for a tree of 1 node; expected at most 1",
     ),
-    "no text": (only("generate", lambda *_: [[]]), FAILED, "the text has 0 tokens; the limits end it at 1"),
+    "no text": (only("generate", lambda right, prompts, limits: [[] for _ in prompts]), FAILED, "the text has 0 tokens; the limits end it at 1"),
     "nothing forever": (stepping(lambda *_: [{"emitted": []}]), FAILED, "step emitted nothing and named no end"),
     "an end at once": (
         stepping(lambda *_: [{"emitted": [], "end": "eos"}]), FAILED, "the text has 0 tokens; the limits end it at 64"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from grounds import ground, statuses
+import pytest
+import torch
+from grounds import ground, statuses, with_methods
 
 from tree_oracle import ReferenceDecoder
 from tree_oracle.checks import CHECKS
@@ -17,6 +19,8 @@ from tree_oracle.decoder.commit import keep_path
 from tree_oracle.record import Status
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import Target
+from tree_oracle.tree import CandidateTree
+from tree_oracle.verify import walk
 
 
 def test_a_commit_that_goes_wrong_in_the_sixth_round_fails() -> None:
@@ -35,6 +39,28 @@ def test_a_commit_that_goes_wrong_in_the_sixth_round_fails() -> None:
     checks = [CHECKS["COMMIT-01"], CHECKS["SEQUENCE-01"]]
     report = run_battery(ground().subject(decoder), checks, Budget(shrink_runs=0, diagnose=False), cases=cases)
     assert statuses(report) == {"COMMIT-01": Status.FAILED, "SEQUENCE-01": Status.FAILED}
+
+
+def chosen_in(dtype: torch.dtype) -> Any:
+    """A factory of deciders that turn rows into log-probabilities in this dtype before they choose."""
+
+    def accept(tree: CandidateTree, rows: np.ndarray) -> tuple[tuple[int, ...], int]:
+        logs = torch.log_softmax(torch.from_numpy(rows).to(dtype), dim=-1).float()
+        walked = walk(tree, logs.numpy())
+        return walked.accepted, walked.bonus
+
+    return lambda _: with_methods(accept=accept)
+
+
+@pytest.mark.parametrize("own", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_a_choice_in_fewer_digits_than_the_target_has_fails(own: str, dtype: torch.dtype) -> None:
+    """Rows rounded to half precision decide otherwise where the two best are close, unless that is the target's own dtype."""
+    subject = ground(dtype=own).subject(chosen_in(dtype))
+    few = [case for case in ground(dtype=own).stock.of(MARKED) if "negative" not in case.note]
+    report = run_battery(subject, [CHECKS["GREEDY-01"]], Budget(shrink_runs=0, diagnose=False), cases=few)
+    rounds_too_far = own == "float32" and dtype in (torch.float16, torch.bfloat16)
+    assert statuses(report) == {"GREEDY-01": Status.FAILED if rounds_too_far else Status.PASSED}
 
 
 def test_a_case_is_made_for_every_narrow_condition() -> None:

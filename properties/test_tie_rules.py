@@ -15,7 +15,7 @@ from tree_oracle.checks import Stage, choose
 from tree_oracle.decoder import Decision, ReferenceDecoder
 from tree_oracle.decoder.parts import Parts
 from tree_oracle.faults.walks import last_maximum
-from tree_oracle.record import AdapterError, DecoderError
+from tree_oracle.record import AdapterError, DecoderError, TieRule
 from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import SequentialTruth, load_target
@@ -139,6 +139,36 @@ def test_a_plain_run_without_a_single_rule_is_the_decoders_failure() -> None:
     """A plain run that breaks ties both ways is refused, naming the prompt."""
     with pytest.raises(DecoderError, match=r"plain run on prompt \[.*\] breaks ties by no single rule"):
         check_decoder(Mixed, target=TIED, cases=0)
+
+
+@pytest.mark.parametrize(
+    ("plain", "words"),
+    [
+        (lambda self, prompt: [[1]], "plain cannot be called with 2 arguments: "),
+        (lambda self, prompt, limits: self.target.model(prompt), "plain raised "),
+        (lambda self, text, style: (text, style), "plain is tuple .*; expected a list with 1 entry"),
+        (lambda self, *rest, **more: "plain text", "plain is str 'plain text'"),
+    ],
+)
+def test_another_method_of_that_name_is_not_taken_for_the_plain_run(plain: Any, words: str) -> None:
+    """A `plain` that takes or answers something else is the adapter's error, and says what was expected and what helps."""
+    decoder = type("Named", (ReferenceDecoder,), {"plain": plain})
+    with pytest.raises(AdapterError, match=words) as refusal:
+        make_subject(decoder, TIED, truth=truth())
+    assert "a method plain(prompts, limits) is taken for" in str(refusal.value)
+    assert str(refusal.value).endswith("expected that, another name for it, or a declared tie_rule")
+
+
+def test_a_plain_run_that_is_not_implemented_is_none() -> None:
+    """A stub says nothing of ties, and neither is it asked where the rule is declared."""
+
+    def plain(self: Any, *rest: Any) -> Any:
+        raise NotImplementedError
+
+    stub = type("Stub", (ReferenceDecoder,), {"plain": plain})
+    assert make_subject(stub, TIED, truth=truth()).tie_rule is TieRule.SMALLEST
+    declared = type("Named", (Declared,), {"plain": lambda self, prompt: prompt})
+    assert make_subject(declared, TIED, truth=truth()).tie_rule is TieRule.LARGEST
 
 
 def test_an_unknown_rule_is_the_adapters_error() -> None:

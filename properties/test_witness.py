@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import gt
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from transformers import DynamicCache
 
 from tree_oracle.checks import CHECKS, View, choose, witness_of
+from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.checks.view import text_of
@@ -73,6 +75,43 @@ def test_counters_may_claim_what_ran_and_less(rounds: list[Round], more: tuple[i
     claim = Work(rounds=counts[0], drafted=counts[1], accepted=counts[2])
     found = judged("WITNESS-03", *rounds[:-1], replace(rounds[-1], work=claim))
     assert bool(found) == (max(more) > 0), found
+
+
+@given(texts(), st.data())
+def test_each_round_claims_its_own(rounds: list[Round], data: st.DataObject) -> None:
+    """Where several rounds state counters each is held against what it holds itself, though the sums be right."""
+    own = [ran([round_]) for round_ in rounds]
+    told = data.draw(st.sampled_from([own, [(0, 0, 0), *own[:-1]], [*own[1:], (0, 0, 0)]]))
+    stating = [
+        replace(round_, work=Work(rounds=a, drafted=b, accepted=c))
+        for round_, (a, b, c) in zip(rounds, told, strict=True)
+    ]
+    most = [(*counts[:2], accepted_at_most(round_, rounds)) for round_, counts in zip(rounds, own, strict=True)]
+    beyond = [place for place, pair in enumerate(zip(told, most, strict=True)) if any(map(gt, *pair))]
+    found = list(CHECKS["WITNESS-03"].judge(View(GENERATION, tuple(stating), ground().truth)))
+    assert [finding.round for finding in found] == beyond[:1]
+
+
+def accepted_at_most(round_: Round, rounds: Sequence[Round]) -> int:
+    """Of the last round, which a limit may have cut, all that its tree could hold."""
+    depths = [0]
+    for parent in (round_.parents or ())[1:]:
+        depths.append(depths[parent] + 1)
+    return max(depths) if round_ is rounds[-1] else len(round_.accepted or ())
+
+
+def test_a_pool_that_is_counted_as_drafted_is_told_what_counts() -> None:
+    """More candidates made than packed: the finding says what is counted, and knows the pool by its size where it is shown."""
+    tree: dict[str, Any] = {"prefix": (5, 6), "tokens": (6, 1), "parents": (-1, 0), "accepted": (1,)}
+    claim = Round(emitted=(1, 9), work=Work(drafted=3), **tree)
+    pooled = replace(claim, pool=TreeData((6, 1, 2, 3), (-1, 0, 0, 1)))
+    said = [
+        found.expected
+        for round_ in (claim, pooled)
+        for found in CHECKS["WITNESS-03"].judge(View(GENERATION, (round_,), ground().truth))
+    ]
+    counted = "at most 1, by what the rounds hold: the candidates that a pass verified, not all that were made"
+    assert said == [counted, f"{counted}; 3 is the pool that the tree was packed from"]
 
 
 def test_tokens_claimed_as_accepted_must_have_been_in_the_tree() -> None:
@@ -212,6 +251,48 @@ def test_counters_are_a_witness() -> None:
     report = run_battery(found.subject(with_methods(generate=counted)), asked, QUICK, cases=few, stock=found.stock)
     assert all_of(report, Status.PASSED)
     assert report.witness.drafted > report.witness.accepted > 0
+
+
+Counts = tuple[int, int, int]
+
+
+def with_counters(change: Callable[[list[list[Counts]]], list[list[Counts]]]) -> Callable[[Target], Any]:
+    """A tree decoder that shows its rounds with true counters, or with what ``change`` makes of those of all its requests."""
+
+    def generate(target: Target, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
+        texts = ReferenceDecoder(target).generate(prompts, limits)
+        counts = change([[ran([round_]) for round_ in rounds] for rounds in texts])
+        return [
+            [replace(r, work=Work(rounds=a, drafted=b, accepted=c)) for r, (a, b, c) in zip(rounds, told, strict=True)]
+            for rounds, told in zip(texts, counts, strict=True)
+        ]
+
+    return lambda target: with_methods(generate=lambda *asked: generate(target, *asked))
+
+
+def late(counts: list[list[Counts]]) -> list[list[Counts]]:
+    return [[(0, 0, 0), *told[:-1]] for told in counts]
+
+
+def all_on_the_first(counts: list[list[Counts]]) -> list[list[Counts]]:
+    """In a batch, the counters of all requests on the first one."""
+    first, *others = [[tuple(map(sum, zip(*told, strict=True)))] + [(0, 0, 0)] * (len(told) - 1) for told in counts]
+    if not others:
+        return counts
+    total = tuple(map(sum, zip(first[0], *(told[0] for told in others), strict=True)))
+    return [[total, *first[1:]], *([(0, 0, 0)] * len(told) for told in others)]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"), [(late, Status.FAILED), (all_on_the_first, Status.FAILED), (list, Status.PASSED)]
+)
+def test_counters_of_another_round_or_request_are_caught(change: Callable[..., Any], status: Status) -> None:
+    """Counters that are one round late, or a batch's that stand with its first request, fail; true ones pass."""
+    found = ground()
+    few = [*found.stock.of(PROMPTS)[::4], *found.stock.of(PROMPT_BATCHES)]
+    subject = found.subject(with_counters(change))
+    report = run_battery(subject, choose(ids=["WITNESS-03"]), QUICK, cases=few, stock=found.stock)
+    assert all_of(report, status)
 
 
 def test_drafts_of_a_tree_are_no_candidates_of_a_root() -> None:

@@ -25,6 +25,12 @@ class Stage:
     def vocab_size(self) -> int:
         return self.truth.vocab_size
 
+    @property
+    def in_half(self) -> bool:
+        """Whether the target computes in half precision, so that a decoder may round rows to it before it chooses."""
+        target = getattr(self.truth, "target", None)  # only a truth that runs one has it
+        return getattr(target, "dtype", "") in ("float16", "bfloat16")
+
     def choices(self, history: Sequence[int], count: int) -> tuple[int, ...]:
         """The next ``count`` tokens of plain greedy decoding."""
         return self.truth.greedy(history, Limits(max_new_tokens=count)).tokens

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 
 from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.checks.shapes import FORK, LARGE, SHAPES, Shape
-from tree_oracle.checks.tables import marked_rows, marks, tied_rows
+from tree_oracle.checks.tables import close_rows, marked_rows, marks, tied_rows
 from tree_oracle.record import Array, Case, Limits, TreeData
 from tree_oracle.strategies import ScriptedTree, greedy_tables, prefixes, scripted_trees
 
@@ -144,6 +144,9 @@ def _listed_marked(stage: Stage) -> list[Case]:
         if not index % 8:
             below = marked_rows(marks(tree, goal, order), stage.vocab_size) - _BELOW
             cases.append(fed(tree, below, f"{note_of(shape, goal)}, every logit negative"))
+        if index % 8 == 4 and not stage.in_half:
+            close = close_rows(marks(tree, goal, order), stage.vocab_size)
+            cases.append(fed(tree, close, f"{note_of(shape, goal)}, choices that tie in half precision"))
     return cases
 
 

@@ -12,20 +12,24 @@ all is seen nothing is said; where some rounds show theirs and others do not, wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.passes import Passes, passes_of
+from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
+from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
-from tree_oracle.checks.view import View, branch
+from tree_oracle.checks.view import View, branch, text_of
 from tree_oracle.checks.witness import COUNTERS, has_counters, need_witness
 from tree_oracle.checks.work import holds_draft
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Level, Round, Status, counted
+from tree_oracle.record import Call, Finding, Level, Round, Status, counted
 
 _SOURCE = "without a witness nothing is said of speculation (docs/plug-in-your-decoder.md)"
 _COUNTED = (Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
 _SHOWN = (Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS), Source(Seam.TAP, PROMPTS))
+_CLAIMED = (*_SHOWN, Source(Seam.GENERATE, PROMPT_BATCHES))
 _CANDIDATES = 2  # below the root, from which on no pass over one token scores them all
 
 
@@ -34,20 +38,32 @@ def speculation_runs(view: View) -> Iterator[Finding]:
     """Speculation runs in the requests that are judged.
 
     Shown by rounds with a draft, by counters, by steps that emit several tokens, or by calls of the target that score a draft.
-    Where trees are handed over and every call of the target that was seen holds one token, it does not. A decoder that had
-    nothing to verify, or that shows nothing but its text, is not observable; whoever shows no witness at all ends with exit
-    code 4. It is a *should*: a decoder may be right not to speculate, but then nothing is said of how it does.
+    Where trees are handed over and every call of the target that was seen holds one token, or is one that plain decoding makes,
+    it does not. Where the decoder generates and the target was seen to decide every token by a pass over the text before it
+    alone, none of these is a witness, and steps are none where no pass that scores a draft was seen. A decoder that had nothing
+    to verify, or that shows nothing but its text, is not observable; whoever shows no witness at all ends with exit code 4. It
+    is a *should*: a decoder may be right not to speculate, but then nothing is said of how it does.
     """
     calls = [(call, round_) for round_ in view.rounds for call in round_.calls or ()]
     candidates = max((len(tree.tokens) - 1 for tree in view.case.trees[: len(view.rounds)]), default=0)
-    if calls and candidates >= _CANDIDATES and not any(holds_draft(call, round_) for call, round_ in calls):
-        yield fail(
-            f"trees of up to {candidates} candidates were handed over, and no pass of the target scores more than one token",
-            expected="a pass over the root and the candidates",
-            seen=f"{counted(len(calls), 'call')} in {counted(len(view.rounds), 'round')}, each over one token",
-        )
-        return
+    if calls and candidates >= _CANDIDATES:
+        alone = not any(holds_draft(call, round_) for call, round_ in calls)
+        if alone or _is_plain([call for call, _ in calls], view):
+            what = "scores more than one token" if alone else "scores a token that is not decided yet"
+            each = "over one token" if alone else "over the text as far as it is decided"
+            yield fail(
+                f"trees of up to {candidates} candidates were handed over, and no pass of the target {what}",
+                expected="a pass over the root and the candidates",
+                seen=f"{counted(len(calls), 'call')} in {counted(len(view.rounds), 'round')}, each {each}",
+            )
+            return
     need_witness(view)
+
+
+def _is_plain(calls: Sequence[Call], view: View) -> bool:
+    """Whether plain decoding alone makes these calls. One request's: those of several are not told apart."""
+    prompt = view.rounds[0].prefix
+    return prompt is not None and passes_of(calls, [(prompt, text_of(view.rounds))]) is Passes.PLAIN
 
 
 @check("WITNESS-02", rung=3, level=Level.SHOULD, needs=("prefix", "calls"), sources=_COUNTED, source=_SOURCE)
@@ -86,37 +102,42 @@ def _due(round_: Round, *, first: bool) -> Counter[int]:
     return Counter(accepted if first or not round_.emitted else ((round_.prefix or ())[-1], *accepted))
 
 
-@check("WITNESS-03", rung=3, needs=("emitted",), sources=_SHOWN, source=_SOURCE)
+@check("WITNESS-03", rung=3, needs=("emitted",), sources=_CLAIMED, source=_SOURCE)
 def counters_claim_what_was_run(view: View) -> Iterator[Finding]:
     """Counters claim no more rounds, drafted and accepted tokens than were run.
 
-    A round counts if it verifies a node, a node counts once, and of a round that a limit cuts all that the tree could hold may
-    be counted as accepted. Under the tap the claims are the decoder's counters, or what its own rounds show if it states none.
+    Each round that states some is held against itself. A round counts if it verifies a node, a node counts once, and of a round
+    that a limit cuts all that the tree could hold may be counted as accepted. Drafted are the candidates that a pass verified,
+    not the pool that they were packed from. Counters that one round alone states may be those of the whole text. Under the tap
+    the claims are the decoder's counters, or what its own rounds show if it states none. Woken by rounds of unequal trees, and
+    by prompts that are asked together, each of which has counters of its own.
     """
-    stated = [round_.work for round_ in view.rounds if round_.work is not None and has_counters(round_.work)]
-    if not stated:
+    if view.case.batch:
+        yield from each_request(view, counters_claim_what_was_run)
+        return
+    stating = [place for place, round_ in enumerate(view.rounds) if has_counters(round_.work)]
+    if not stating:
         raise NothingToJudge(Status.NOT_APPLICABLE, "no counter of rounds, drafted or accepted tokens is stated")
     if any(round_.parents is None for round_ in view.rounds):
         raise NothingToJudge(Status.NOT_OBSERVABLE, "rounds do not show the trees that the counters count")
-    sizes = [len(round_.parents or ()) for round_ in view.rounds]
-    ran = (
-        sum(size > 1 for size in sizes),
-        sum(size - 1 for size in sizes),
-        sum(_most_accepted(round_, last=round_ is view.rounds[-1]) for round_ in view.rounds),
-    )
-    for name, most in zip(COUNTERS, ran, strict=True):
-        claims = sum(getattr(work, name) or 0 for work in stated)
-        if claims > most:
-            yield fail(
-                f"{claims} {_WORDS[name]} are claimed, and at most {most} can have been",
-                expected=f"at most {most}, by what the rounds hold",
-                seen=claims,
-                round=_first_beyond(view, name),
-            )
+    ran = [_ran(round_, last=round_ is view.rounds[-1]) for round_ in view.rounds]
+    for place in stating:
+        most = ran[place] if len(stating) > 1 else tuple(map(sum, zip(*ran, strict=True)))
+        found = _beyond(
+            view.rounds[place], most, place, what="the round holds" if len(stating) > 1 else "the rounds hold"
+        )
+        if found is not None:
+            yield found
             return
 
 
 _WORDS = {"rounds": "verify rounds", "drafted": "drafted tokens", "accepted": "accepted tokens"}
+
+
+def _ran(round_: Round, *, last: bool) -> tuple[int, ...]:
+    """Rounds, drafted and accepted tokens, at most, of a round that shows its tree."""
+    nodes = len(round_.parents or ()) - 1
+    return min(nodes, 1), nodes, _most_accepted(round_, last=last)
 
 
 def _most_accepted(round_: Round, *, last: bool) -> int:
@@ -127,11 +148,21 @@ def _most_accepted(round_: Round, *, last: bool) -> int:
     return min(deepest, len(round_.emitted)) if round_.accepted is None else len(round_.accepted)
 
 
-def _first_beyond(view: View, name: str) -> int:
-    """The first round that states more than itself holds; the last one where only the sum is too large."""
-    for index, round_ in enumerate(view.rounds[:-1]):
-        claim = getattr(round_.work, name, None) or 0
-        nodes = len(round_.parents or ()) - 1
-        if claim > {"rounds": min(nodes, 1), "drafted": nodes}.get(name, _most_accepted(round_, last=False)):
-            return index
-    return len(view.rounds) - 1
+def _beyond(round_: Round, ran: Sequence[int], place: int, *, what: str) -> Finding | None:
+    """The first counter of a round that claims more than ``ran``."""
+    for name, most in zip(COUNTERS, ran, strict=True):
+        claims = getattr(round_.work, name) or 0
+        if claims > most:
+            expected = f"at most {most}, by what {what}"
+            if name == "drafted":
+                expected += _apart_from_the_pool(round_, claims)
+            sentence = f"{claims} {_WORDS[name]} are claimed, and at most {most} can have been"
+            return fail(sentence, expected=expected, seen=claims, round=place)
+    return None
+
+
+def _apart_from_the_pool(round_: Round, claims: int) -> str:
+    """What a counter of drafted tokens counts, which some take for all that the drafter made."""
+    pooled = len(round_.pool.tokens) - 1 if round_.pool is not None else None
+    told = f"; {claims} is the pool that the tree was packed from" if claims == pooled else ""
+    return f": the candidates that a pass verified, not all that were made{told}"

@@ -1,7 +1,8 @@
 """Made-up rows for ``accept``: a decision then depends on nothing but the decider.
 
 *Marked* rows: the choices of all rows are different tokens, so that every token of an answer tells which row it was chosen
-with. *Tied* rows: along the branch to the goal the right token is the smallest of several bit-equal maxima.
+with. *Close* rows: marked ones, each choice less above its neighbours than half precision can tell. *Tied* rows: along the
+branch to the goal the right token is the smallest of several bit-equal maxima.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from tree_oracle.checks.view import branch
 from tree_oracle.record import TreeData
 
 _HIGH = 8.0  # above every other entry of a made-up row; small integers are exact in every dtype
+# At 8 a float16 has steps of 2^-7 and a bfloat16 of 2^-4; a float32 of 2^-20, so that a softmax in it keeps the difference.
+_CLOSE = 2.0**-10
 
 
 def marks(tree: TreeData, goal: int, order: Sequence[int]) -> tuple[int, ...]:
@@ -40,6 +43,15 @@ def marked_rows(choices: Sequence[int], vocab_size: int) -> Float[np.ndarray, "n
     """Rows whose maximum stands at the given tokens; the rest is a gentle slope without ties."""
     rows = np.tile(np.linspace(0.0, 1.0, vocab_size, dtype=np.float32), (len(choices), 1))
     rows[np.arange(len(choices)), list(choices)] = _HIGH
+    return rows
+
+
+def close_rows(choices: Sequence[int], vocab_size: int) -> Float[np.ndarray, "n vocab"]:
+    """Marked rows in which the tokens before and after the choice come so close that they tie in half precision."""
+    rows = marked_rows(choices, vocab_size)
+    for row, choice in zip(rows, choices, strict=True):
+        row[max(choice - 1, 0) : choice + 2] = _HIGH
+        row[choice] += _CLOSE
     return rows
 
 

@@ -1,8 +1,17 @@
 """Evidence that speculation ran: the witness.
 
-A text can be right because no draft was ever verified. A round is evidence if it shows its tree or its accepted nodes, if the
-decoder's counters are stated with it, or if it emits several tokens at once beside other rounds of its request. One lump of
-tokens is not.
+A text can be right because no draft was ever verified. A round *claims* a draft if it shows its tree or its accepted nodes, or
+if the decoder's counters are stated with it. A round that emits several tokens at once beside other rounds of its request
+suggests one; one lump of tokens does not. Where a decoder generates by a target whose calls can be watched (``passes``), the
+calls of the very run that is judged have the last word:
+
+    a pass that may score a draft was seen         a claim is believed, and so are steps of several tokens
+    plain decoding was seen to make every token    neither is a witness; where the tap can follow it, a claim fails WITNESS-03
+    no such pass, and not every token, was seen    a claim is the decoder's own word, and believed; steps alone are no witness
+    nobody could watch (a trace, a server)         a claim is believed, and so are steps of several tokens
+
+A claim that plain decoding contradicts is *not observable* and not failed where no cache is kept: a drafter that is the target
+itself makes just these calls. In the third line passes are replayed by a captured graph or made by a copy of the model.
 """
 
 from __future__ import annotations
@@ -13,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from tree_oracle.checks.displaced import accepted_in, displaces, followed
+from tree_oracle.checks.passes import Passes
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View, branches, by_request
 from tree_oracle.metrics import Coverage, MetricError, count_round, coverage, position_rates, why_ended
@@ -20,6 +30,13 @@ from tree_oracle.record import Case, Ended, HandedOn, Round, Status, Witness, Wo
 
 COUNTERS = ("rounds", "drafted", "accepted")
 NO_WITNESS = "no witness that speculation ran: no round shows a draft"
+_PLAIN = (
+    "no witness that speculation ran: the target was seen to decide every token by a pass over the text before it alone"
+)
+_UNSEEN = (
+    "no witness that speculation ran: rounds of several tokens show no draft (tokens and parents, accepted, or work would), "
+    "and no pass of the target that scores one was seen"
+)
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
@@ -53,6 +70,21 @@ def speculated(case: Case, rounds: Sequence[Round]) -> bool:
     return any(counts.drafted or counts.accepted for _, counts in _told(rounds))
 
 
+def contradiction(rounds: Sequence[Round], passes: Passes | None) -> str:
+    """Why rounds that look like speculation are no witness of it, by what the target was seen to run; empty if they are one.
+
+    ``passes``: None where nobody could watch.
+    """
+    if passes is Passes.PLAIN:
+        return _PLAIN
+    return _UNSEEN if passes is Passes.UNSEEN and not any(map(_claims, rounds)) else ""
+
+
+def is_own_word(case: Case, rounds: Sequence[Round], passes: Passes | None) -> bool:
+    """Whether nothing but the decoder's claims shows that a draft was verified, though its target could be watched."""
+    return passes is Passes.UNSEEN and any(map(_claims, rounds)) and speculated(case, rounds)
+
+
 def need_witness(view: View) -> None:
     """Return if a draft was verified in these rounds.
 
@@ -78,6 +110,11 @@ def claims_of(rounds: Sequence[Round]) -> Work | None:
     told = stated or [replace(counts, rounds=int(bool(counts.drafted))) for counts in shown]
     ran, drafted, accepted = (sum(getattr(work, name) or 0 for work in told) for name in COUNTERS)
     return Work(rounds=ran, drafted=drafted, accepted=accepted) if ran or drafted or accepted else None
+
+
+def _claims(round_: Round) -> bool:
+    """Whether it shows a tree or accepted nodes, or states counters: more than that it emitted several tokens."""
+    return round_.tokens is not None or round_.accepted is not None or has_counters(round_.work)
 
 
 def _told(rounds: Sequence[Round]) -> Iterator[tuple[Round, Work]]:

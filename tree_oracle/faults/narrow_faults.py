@@ -110,6 +110,17 @@ NARROW_FAULTS = (
         Parts(walk=walks.lifted_above_zero),
     ),
     Fault(
+        "choice-in-half-precision",
+        "DECISION",
+        "GREEDY-01",
+        "rows are rounded to half precision before the largest entry is looked for",
+        "two best tokens that lie closer together than half precision can tell",
+        "logits that are stored in the dtype of the weights and not in that of the head",
+        Parts(walk=walks.in_half),
+        "rows are widened to double precision before",
+        Parts(walk=walks.in_double),
+    ),
+    Fault(
         "sixteen-slots-walked",
         "DECISION",
         "GREEDY-02",

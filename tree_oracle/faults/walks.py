@@ -185,6 +185,16 @@ def lifted_above_zero(tree: CandidateTree, rows: Rows) -> Decision:
     return parent_looked_up(tree, rows - rows.max(axis=1, keepdims=True))
 
 
+def in_half(tree: CandidateTree, rows: Rows) -> Decision:
+    """Fault: the choice is made after the row was rounded to float16."""
+    return parent_looked_up(tree, rows.astype(np.float16))
+
+
+def in_double(tree: CandidateTree, rows: Rows) -> Decision:
+    """Twin: the choice is made after the row was widened to float64."""
+    return parent_looked_up(tree, rows.astype(np.float64))
+
+
 def sixteen_slots(tree: CandidateTree, rows: Rows) -> Decision:
     """Fault: nodes from slot 16 on are never accepted; the texts stay right."""
     right = parent_looked_up(tree, rows)

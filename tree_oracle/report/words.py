@@ -14,6 +14,7 @@ from tree_oracle.report.ladder import GRADES
 ENOUGH = 5
 _STAND_ON_A_COMMIT = ("COMMIT", "SEQUENCE")
 MARK = "<!-- tree-oracle report -->"  # with which pages and summaries begin: such a file may be written over
+_WHATEVER_IS_DRAFTED = "SEQUENCE-02"
 _WHOLE_ROUNDS = {"open", "generate", "tap", "trace"}
 
 
@@ -26,7 +27,8 @@ def witness_words(report: Report) -> str:
     """What shows that speculation ran."""
     seen = report.witness
     if witnessed(report):
-        return f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
+        shown = f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
+        return "; ".join(filter(None, (shown, report.environment.get("witness"))))
     if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"
     return "not needed: single steps were driven, no rounds"
@@ -36,14 +38,15 @@ def acceptance_words(report: Report) -> str:
     """What a run that holds something has not shown, or hardly, of what follows an acceptance; else empty.
 
     Either no drafted token was accepted, or the decoder's own drafts brought the outcome that a commit is judged by about fewer
-    than ``ENOUGH`` times, and no trees were handed over to bring it about.
+    than ``ENOUGH`` times, and no trees were handed over to bring it about. What would have them handed over is named.
     """
     if report.held is None:
         return ""
     for seen, whose in ((report.witness, ""), (report.own, "the decoder's own ")):
         if seen.drafted and not seen.accepted:
             drafted = f"none of {whose}{seen.drafted} drafted tokens was accepted"
-            return f"{drafted}: what follows an acceptance was never seen{' on them' if whose else ''}"
+            told = f"{drafted}: what follows an acceptance was never seen{' on them' if whose else ''}"
+            return told + _to_implement(report)
     return _hardly_words(report)
 
 
@@ -59,8 +62,17 @@ def _hardly_words(report: Report) -> str:
     often, looked = (f"only {counted(count, 'time')}", "hardly") if count else ("never", "not")
     return (
         f"on the decoder's own drafts an accepted {what}, with a round after it, came about {often} in "
-        f"{counted(report.own.rounds, 'round')}: what a commit leaves was {looked} looked at"
+        f"{counted(report.own.rounds, 'round')}: what a commit leaves was {looked} looked at{_to_implement(report)}"
     )
+
+
+def _to_implement(report: Report) -> str:
+    """What an adapter would have to offer so that drafts are tried that are accepted where it matters; empty if it does."""
+    took = {seam for result in report.results for seam in result.seams}
+    drafted = any(result.check == _WHATEVER_IS_DRAFTED and result.seams for result in report.results)
+    if "open" in took or drafted:
+        return ""
+    return "; take a parameter draft in generate, or offer open, and the oracle's own drafts are tried"
 
 
 def by_position(report: Report) -> list[tuple[int, int]]:

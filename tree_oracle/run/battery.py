@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from tree_oracle.checks import CHECKS, OUTCOMES, Check, Scene, Source, Stage, outcomes_of, witness_of
+from tree_oracle.checks.passes import Passes
 from tree_oracle.checks.view import text_of
-from tree_oracle.checks.witness import speculated
+from tree_oracle.checks.witness import NO_WITNESS, contradiction, is_own_word, speculated
 from tree_oracle.decoder import Seam
 from tree_oracle.record import (
     Case,
@@ -37,7 +38,7 @@ from tree_oracle.run.edges import edges_of
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import AGAINST, Exploration
-from tree_oracle.run.outcome import Outcome, nowhere, outcome_of
+from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
@@ -114,12 +115,15 @@ class Battery:
         self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
         self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
         self._refused: set[str] = set()  # scenes of which the decoder refused a case
+        self._own_word: set[str] = (
+            set()
+        )  # cases of which the check in hand was shown nothing but the decoder's own word
         self._compared: dict[str, int] = {}  # by seam and case, rows that the check in hand held against the floor
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
         began, before = time.monotonic(), set(self._witnessed)
-        self._told, self._refused, self._compared = {}, set(), {}
+        self._told, self._refused, self._compared, self._own_word = {}, set(), {}, set()
         scenes = self.scenes(check) if cases is None else {}
         result = self.run(check, cases, shrink=self.broken is None or check.rung <= self.broken)
         self.broken = lowest_broken([result], self.broken)
@@ -129,7 +133,8 @@ class Battery:
         rows = sum(self._compared.values())
         floor = self.subject.truth.noise() if rows else Noise(origin="")
         took = round(time.monotonic() - began, 3)
-        return Finished(result, new, scenes, took, reached, due, rows, floor.samples, floor.origin)
+        own_word = frozenset(self._own_word)
+        return Finished(result, new, scenes, took, reached, due, rows, floor.samples, floor.origin, own_word)
 
     def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
         """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds
@@ -160,9 +165,8 @@ class Battery:
         """Drive and judge one case."""
         drive, subject = partial(self._rounds, source), self.subject
         declared = subject.tie_rule, subject.tree_policy, subject.declared_mode
-        tapped = source.seam is Seam.GENERATE and Seam.TAP in subject.seams and not case.batch
-        elsewhere = partial(self._tap_saw, Source(Seam.TAP, source.scene)) if tapped else nowhere
-        outcome = outcome_of(check, case, subject.truth, drive, *declared, seen_elsewhere=elsewhere)
+        unwitnessed = partial(self._unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
+        outcome = outcome_of(check, case, subject.truth, drive, *declared, unwitnessed=unwitnessed)
         self._note_witness(source, case, outcome)
         if "rows" in check.needs and source.seam in _MODEL_ROWS and not subject.truth.exact:
             shown = [len(round_.rows.numpy()) for round_ in outcome.rounds if round_.rows is not None]
@@ -178,6 +182,14 @@ class Battery:
             raise DecoderError(death)
         with self.supervision.watch(source, case):
             return self.driver.rounds(source.seam, case)
+
+    def _unwitnessed(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
+        """Why nothing shows that a draft was verified for a text that the decoder generated; empty where something does."""
+        passes = self.driver.passes(case)
+        if passes is Passes.PLAIN or speculated(case, rounds):
+            return contradiction(rounds, passes)
+        tapped = Seam.TAP in self.subject.seams and not case.batch
+        return "" if tapped and self._tap_saw(Source(Seam.TAP, source.scene), case, rounds) else NO_WITNESS
 
     def _tap_saw(self, tap: Source, case: Case, rounds: tuple[Round, ...]) -> bool:
         """Whether the target's own calls, read for the same text, show that a draft was verified."""
@@ -259,14 +271,21 @@ class Battery:
         yield from self.stock.listed(scene)
 
     def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
-        name = self._witness(source, case, outcome.rounds)
+        rounds = () if self._is_contradicted(source, case, outcome.rounds) else outcome.rounds
+        name = self._witness(source, case, rounds)
+        if source.seam is Seam.GENERATE and is_own_word(case, rounds, self.driver.passes(case)):
+            self._own_word.add(name)
         if outcome.status is Status.NOT_APPLICABLE and not outcome.rounds:
             self._refused.add(source.scene.name)
-        seen = name, len(outcome.rounds)
+        seen = name, len(rounds)
         if seen not in self._outcomes:
-            self._outcomes[seen] = outcomes_of(case, outcome.rounds, self._edges)
+            self._outcomes[seen] = outcomes_of(case, rounds, self._edges)
         for told, came in self._outcomes[seen].items():
             self._told[told] = came or self._told.get(told, False)
+
+    def _is_contradicted(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> bool:
+        """Whether a decoder shows rounds of its own, and what the target was seen to run says that no draft was verified."""
+        return source.seam is Seam.GENERATE and bool(contradiction(rounds, self.driver.passes(case)))
 
     def _witness(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
         """Note what these rounds show of speculation, where they can, once; the name under which that is known."""

@@ -12,6 +12,8 @@ from typing import Any
 
 from tree_oracle.checks.drive import drive
 from tree_oracle.checks.guard import agree
+from tree_oracle.checks.passes import Passes, passes_of
+from tree_oracle.checks.view import by_request, text_of
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import AdapterError, Case, DecoderError, Round, TreeOracleError, Unsupported, case_id
 
@@ -49,6 +51,7 @@ class Driver:
     def __init__(self, decoder: Any, vocab_size: int, *, exact: bool, model: Any = None) -> None:
         self._decoder, self._vocab_size, self._model = decoder, vocab_size, model
         self._compared = _ALL if exact else _DECISIONS
+        self._passes: dict[str, Passes] = {}  # by case, what the target was seen to run while whole texts came about
         self._kept: OrderedDict[tuple[Seam, str], tuple[Round, ...] | TreeOracleError] = OrderedDict()
 
     def rounds(self, seam: Seam, case: Case) -> tuple[Round, ...]:
@@ -68,6 +71,10 @@ class Driver:
             raise found.with_traceback(None)  # raised many times: it must not gather frames
         return found
 
+    def passes(self, case: Case) -> Passes | None:
+        """What the target was seen to run while the decoder generated; None where it did not, or nobody could watch."""
+        return self._passes.get(case_id(case))
+
     def _attempt(self, seam: Seam, case: Case) -> tuple[Round, ...] | TreeOracleError:
         try:
             rounds = self._drive(seam, case)
@@ -78,7 +85,16 @@ class Driver:
             return error.with_traceback(None)
 
     def _drive(self, seam: Seam, case: Case) -> tuple[Round, ...]:
-        return drive(self._decoder, seam, case, self._vocab_size, model=self._model)
+        if seam is not Seam.GENERATE or self._model is None:
+            return drive(self._decoder, seam, case, self._vocab_size, model=self._model)
+        from tree_oracle.decoder.tap_count import counted  # resolved here, since it loads torch
+
+        with counted(self._model) as calls:
+            rounds = drive(self._decoder, seam, case, self._vocab_size)
+        prompts = [request.prompt for request in case.batch] or [case.prefix]
+        texts = [(prompts[own[0].request], text_of(own)) for own in by_request(rounds)]
+        self._passes[case_id(case)] = passes_of(calls, texts)
+        return rounds
 
     def _again(self, seam: Seam, case: Case) -> tuple[Round, ...]:
         try:

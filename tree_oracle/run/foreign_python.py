@@ -36,15 +36,15 @@ def find_python(given: str) -> str:
             timeout=_PATIENCE, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"--python {given!r} cannot be run: {error}") from error
+        raise UsageError(f"python {given!r} cannot be run: {error}") from error
     said = done.stdout.decode("utf-8", "replace")
     answer = _ANSWER.search(said)
     if answer is None:
-        raise UsageError(f"--python {given!r} is no Python interpreter: asked for its version, it said {_short(said)}")
+        raise UsageError(f"python {given!r} is no Python interpreter: asked for its version, it said {_short(said)}")
     version = tuple(map(int, answer.groups()))
     if version < OLDEST:
         raise UsageError(
-            f"--python {given!r} is Python {'.'.join(answer.groups())}; the recorder needs {OLDEST[0]}.{OLDEST[1]} or newer"
+            f"python {given!r} is Python {'.'.join(answer.groups())}; the recorder needs {OLDEST[0]}.{OLDEST[1]} or newer"
         )
     return os.path.abspath(found)
 
@@ -52,10 +52,10 @@ def find_python(given: str) -> str:
 def _why_not(given: str) -> str:
     if os.path.isdir(given):
         inside = os.path.join(given, "bin", "python")
-        return f"--python {given!r} is a directory; expected the interpreter in it, such as {inside}"
+        return f"python {given!r} is a directory; expected the interpreter in it, such as {inside}"
     if os.path.exists(given):
-        return f"--python {given!r} cannot be executed; expected a Python interpreter"
-    return f"--python {given!r} is not there; expected a Python interpreter, such as .venv/bin/python"
+        return f"python {given!r} cannot be executed; expected a Python interpreter"
+    return f"python {given!r} is not there; expected a Python interpreter, such as .venv/bin/python"
 
 
 def _short(said: str) -> str:

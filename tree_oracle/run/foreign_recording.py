@@ -114,5 +114,5 @@ def record_abroad(decoder: str, target: str, python: str, cases: Sequence[Case],
         with ChildProcess(command, data, memory=caps.memory, environment=environment, max_line=MAX_LINE) as child:
             end = visit.follow(child)
     if end is not None and not visit.python:
-        raise UsageError(f"--python {python!r} could not run the recorder: {last_words(end.output) or end.cause.value}")
+        raise UsageError(f"python {python!r} could not run the recorder: {last_words(end.output) or end.cause.value}")
     return Recording(trace, tuple(cases), again, visit, end)

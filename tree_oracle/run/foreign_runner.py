@@ -99,7 +99,7 @@ def serve(request: Any, channel: Channel) -> None:
             given = {name: value for name, value in limits._asdict().items() if name != "min_new" or value}
             number = trace.request(asked["prompt"], **given)
             channel.send("Driving", case=case)
-            kind, text = _ask(decoder, asked["prompt"], limits, trace, number)
+            kind, text = _ask(decoder, asked["prompt"], limits, trace, number, request["target"])
             if kind == "Driven":
                 trace.done(number)
                 channel.send(kind, case=case)
@@ -107,7 +107,7 @@ def serve(request: Any, channel: Channel) -> None:
                 channel.send(kind, case=case, text=text)
 
 
-def _ask(decoder: Any, prompt: Any, limits: Limits, trace: Any, number: int) -> tuple[str, str]:
+def _ask(decoder: Any, prompt: Any, limits: Limits, trace: Any, number: int, target: str) -> tuple[str, str]:
     """What came of one prompt, and why."""
     prompts, steps = [list(prompt)], Steps(trace, number)
     try:
@@ -115,7 +115,8 @@ def _ask(decoder: Any, prompt: Any, limits: Limits, trace: Any, number: int) -> 
     except NotImplementedError as error:
         return "Declined", _text(error) or "it is not implemented"
     except BaseException as error:  # SystemExit and all
-        return "Broken", "generate raised " + _summary(error)
+        mistaken = _mistaken(error, target)
+        return "Misfit" if mistaken else "Broken", "generate raised " + _summary(error) + mistaken
     if prompts != [prompt]:
         return "Broken", "generate changed its input: the prompts that it was handed"
     try:
@@ -178,10 +179,21 @@ def _made(found: Any, target: str) -> Any:
         try:
             found = found(target)
         except BaseException as error:
-            raise Refused("decoder", f"the factory, called with {target!r}, raised {_summary(error)}") from error
+            mistaken = _mistaken(error, target)
+            text = f"the factory, called with {target!r}, raised {_summary(error)}{mistaken}"
+            raise Refused("adapter" if mistaken else "decoder", text) from error
     if not callable(getattr(found, "generate", None)):
         raise Refused("usage", f"{type(found).__name__} has no method generate, the one that can be run elsewhere")
     return found
+
+
+def _mistaken(error: BaseException, target: str) -> str:
+    """What was expected where the text that names the target was taken for the target; empty where it was not, or where Python
+    is older than 3.10 and does not tell whose attribute is missing."""
+    if not isinstance(error, AttributeError) or getattr(error, "obj", None) != target:
+        return ""
+    told = "under another interpreter a factory is handed the name of the target, and loads its model itself"
+    return f"; {target!r} is text: {told}"
 
 
 def _module_at(path: str) -> Any:

@@ -8,6 +8,7 @@ decoder refused the input                                                      n
 the decoder has no place for the processors of the case                        not observable
 a field that the check needs is not shown                                      not observable
 a whole generation passes, and nothing shows that a draft was verified         not observable, but where a tap saw it
+the same, and what the target was seen to run contradicts its rounds           not observable
 under the tap: target calls do not account for the text                        not observable
 under the tap: the decoder broke down                                          not observable, but for SEQUENCE
 a judge of ours raised                                                         error, and no word of the decoder
@@ -57,9 +58,9 @@ class Outcome:
     rounds: tuple[Round, ...] = ()
 
 
-def nowhere(case: Case, rounds: tuple[Round, ...]) -> bool:
-    """Nobody else saw the text come about."""
-    return False
+def by_rounds_alone(case: Case, rounds: tuple[Round, ...]) -> str:
+    """Why rounds are no witness that speculation ran, where nobody saw the text come about; empty if they are one."""
+    return "" if speculated(case, rounds) else NO_WITNESS
 
 
 def outcome_of(
@@ -70,12 +71,11 @@ def outcome_of(
     tie_rule: TieRule = TieRule.SMALLEST,
     tree_policy: DeclaredPolicy | None = None,
     declared_mode: Declaration | None = None,
-    seen_elsewhere: Callable[[Case, tuple[Round, ...]], bool] = nowhere,
+    unwitnessed: Callable[[Case, tuple[Round, ...]], str] = by_rounds_alone,
 ) -> Outcome:
     """Drive and judge one case. Never raises for anything that the decoder, its adapter or a judge did.
 
-    ``seen_elsewhere`` is asked of a right text whose rounds do not show a draft: whether something else shows that one was
-    verified for the very same text.
+    ``unwitnessed`` is asked of a right text: why nothing shows that a draft was verified for it; empty where something does.
 
     Raises:
         NotRecorded: the truth is a trace's, and does not hold what the judge needs.
@@ -95,8 +95,9 @@ def outcome_of(
     if missing:
         return Outcome(Status.NOT_OBSERVABLE, reason=f"rounds do not show {missing}", rounds=rounds)
     outcome = _judged(check, replace(view, rounds=rounds))
-    if outcome.reason == NO_WITNESS and seen_elsewhere(case, rounds):
-        return replace(outcome, status=Status.PASSED, reason="")
+    if outcome.reason == NO_WITNESS or (outcome.status is Status.PASSED and _is_generation(case)):
+        why = unwitnessed(case, rounds)
+        return replace(outcome, status=Status.NOT_OBSERVABLE if why else Status.PASSED, reason=why)
     return outcome
 
 
@@ -152,8 +153,6 @@ def _judged(check: Check, view: View) -> Outcome:
     against = tuple(_placed(found, view) for found in findings if found.status is not Status.PASSED)
     if against:
         status, reason = worst(found.status for found in against), against[0].sentence
-    elif status is Status.PASSED and _is_generation(view.case) and not speculated(view.case, view.rounds):
-        status, reason = Status.NOT_OBSERVABLE, NO_WITNESS
     return Outcome(status, against, len(notes), reason, view.rounds)
 
 
@@ -164,8 +163,8 @@ def _placed(found: Finding, view: View) -> Finding:
 
 
 def _is_generation(case: Case) -> bool:
-    """Whether the decoder ran to the end with drafts of its own, so that it alone can show that there were any."""
-    return case.limits is not None and not case.trees and not case.batch
+    """Whether the decoder ran to the end with drafts of its own, so that nothing handed over shows that there were any."""
+    return case.limits is not None and not case.trees and not any(request.trees for request in case.batch)
 
 
 def _missing(check: Check, rounds: tuple[Round, ...]) -> str:

@@ -11,10 +11,10 @@ import msgspec
 
 from tree_oracle.checks import OUTCOMES, Check
 from tree_oracle.decoder import Seam
-from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, Witness
+from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, Witness, counted
 from tree_oracle.run.stock import digest_of
 
-FLOOR = "floor"  # in the environment of a report
+FLOOR, OWN_WORD = "floor", "witness"  # in the environment of a report
 _CASE = " "  # between the seam and the id of the case
 
 
@@ -39,6 +39,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     rows: int = 0  # that were held against a floor
     controls: int = 0  # control rows that the floor comes from
     origin: str = ""  # where that floor was measured
+    own_word: frozenset[str] = frozenset()  # by seam and case, where nothing but the decoder says that it speculated
 
 
 class Tally:
@@ -82,7 +83,7 @@ class Tally:
             witness=_sum(done),
             own=_own(done),
             ledger=_ledger(done),
-            environment=self.head.environment | _floor(done),
+            environment=self.head.environment | _floor(done) | _own_word(done),
             required=required,
             seed=seed,
             digest=digest_of({name: digest for finished in done for name, digest in finished.scenes.items()}),
@@ -120,6 +121,15 @@ def _floor(done: list[Finished]) -> dict[str, str]:
     rows, controls = sum(finished.rows for finished in done), max((finished.controls for finished in done), default=0)
     origin = next((finished.origin for finished in done if finished.origin), "")
     return {FLOOR: floor_words(controls, rows, origin)} if rows and controls else {}
+
+
+def _own_word(done: list[Finished]) -> dict[str, str]:
+    """The line on texts whose drafts nobody but the decoder saw; none where there is no such text."""
+    count = len({name for finished in done for name in finished.own_word})
+    told = (
+        f"by the decoder's own word in {counted(count, 'request')}: no pass of the target that scores a draft was seen"
+    )
+    return {OWN_WORD: told} if count else {}
 
 
 def floor_words(controls: int, rows: int, origin: str = "") -> str:

@@ -1,7 +1,8 @@
 """Which tie rule a decoder follows: the one it declares, or the one that its own plain run shows.
 
 A decoder declares ``tie_rule`` as ``"smallest id"`` or ``"largest id"``, or offers ``plain(prompts, limits)``, its own decoding
-without speculation, from which the rule is read wherever rows tie bit for bit. Without either the smallest id is the rule.
+without speculation, from which the rule is read wherever rows tie bit for bit. Without either, or where ``plain`` is not
+implemented, the smallest id is the rule.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import numpy as np
 
 from tree_oracle.checks import answers
 from tree_oracle.checks.guard import call, protect
-from tree_oracle.record import AdapterError, DecoderError, Limits, TieRule, Truth
+from tree_oracle.record import AdapterError, DecoderError, Limits, TieRule, Truth, Unsupported
 
+_EXPECTED = (
+    "a method plain(prompts, limits) is taken for the decoder's own run without speculation, one list of tokens per prompt, by "
+    "which its tie rule is told; expected that, another name for it, or a declared tie_rule"
+)
 _PROMPTS = ((1, 2, 3), (5, 8), (4,), (9, 7, 6, 5))
 _LENGTH = 12
 
@@ -22,7 +27,7 @@ def tie_rule_of(decoder: Any, truth: Truth) -> TieRule:
     """The decoder's tie rule.
 
     Raises:
-        AdapterError: ``tie_rule`` is no rule that there is.
+        AdapterError: ``tie_rule`` is no rule that there is, or ``plain`` does not answer as the plain run of a decoder.
         DecoderError: the plain run mixes rules.
     """
     declared = getattr(decoder, "tie_rule", None)
@@ -31,7 +36,12 @@ def tie_rule_of(decoder: Any, truth: Truth) -> TieRule:
             return TieRule(declared)
         except ValueError as error:
             raise AdapterError(f"tie_rule is {declared!r}; expected one of {', '.join(TieRule)}") from error
-    return _read_from_plain_runs(decoder, truth) if callable(getattr(decoder, "plain", None)) else TieRule.SMALLEST
+    if not callable(getattr(decoder, "plain", None)):
+        return TieRule.SMALLEST
+    try:
+        return _read_from_plain_runs(decoder, truth)
+    except Unsupported:  # a stub
+        return TieRule.SMALLEST
 
 
 def _read_from_plain_runs(decoder: Any, truth: Truth) -> TieRule:
@@ -47,13 +57,15 @@ def _read_from_plain_runs(decoder: Any, truth: Truth) -> TieRule:
 
 
 def _plain(decoder: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[int, ...]:
-    answer = call("plain", decoder.plain, [list(prompt)], Limits(_LENGTH))
-
     def read() -> tuple[int, ...]:
+        answer = call("plain", decoder.plain, [list(prompt)], Limits(_LENGTH))
         (entry,) = answers.sequence(answer, "plain", 1)
         return answers.tokens(entry, "plain", vocab_size)
 
-    return protect("plain", read)
+    try:
+        return protect("plain", read)
+    except (AdapterError, DecoderError) as error:
+        raise AdapterError(f"{error}; {_EXPECTED}") from error
 
 
 def _rules(token: int, row: np.ndarray) -> set[TieRule]:

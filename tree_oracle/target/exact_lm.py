@@ -97,6 +97,9 @@ class ExactLMForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[no-u
             cache, past_key_values: the cache under its newer and its older name.
             cache_position: slots to write to, where the release of transformers uses it.
 
+        Others are swallowed, as models of transformers do: a decoder may hand over what its own models take. One that is
+        misspelled counts as not given, which changes the rows.
+
         Raises:
             TokenError, PositionError, MaskError: an input that no correct caller passes.
             CacheError: the cache changes what it stores, or holds too many rows.

@@ -1,0 +1,80 @@
+"""What the target was seen to run while texts came about: whether a pass scored a draft, or plain decoding made every token.
+
+Plain decoding decides token number t by a pass over the t tokens before it and no others. So a call is one of its own if it
+goes on from the text as far as that is decided and is
+
+    a part of the prompt                     past + tokens <= prompt
+    one token over the rows of those before  tokens = 1
+    the whole text again, without a cache    past = 0
+
+A call over several tokens that is none of these scores a draft, for all that can be told; one over a single token scores none.
+One that begins another text, over no cached rows, has nothing to do with it (a model that is warmed up): it counts only where
+the calls of plain decoding do not account for every token. What runs behind the end of a text is not looked at, and a text of
+no tokens needs no pass.
+
+A drafter that is the target itself, without a cache, makes the calls of plain decoding, and its drafts are never refused: as
+nobody can tell the two apart, these calls are a witness for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tree_oracle.record import Call
+
+
+class Passes(StrEnum):
+    """What the calls of the target that were seen show."""
+
+    DRAFT = "a pass scores a draft, for all that can be told"
+    PLAIN = "every token is decided by a pass over the text before it, and no pass scores a draft"
+    UNSEEN = "no pass that scores a draft is seen, and not every token is accounted for"
+
+
+@dataclass(slots=True)
+class _Request:
+    """One text, and how far its passes have decided it."""
+
+    prompt: int
+    text: tuple[int, ...]
+    decided: int
+
+    @property
+    def is_done(self) -> bool:
+        return self.decided == len(self.text)
+
+    def takes(self, call: Call) -> bool:
+        """Whether plain decoding of this text makes such a call; it is done then."""
+        end, count = call.past + len(call.tokens), len(call.tokens)
+        if call.tokens != self.text[call.past : end]:
+            return self._lies_behind(call)
+        if end > self.decided or not (count == 1 or end <= self.prompt or call.past == 0):
+            return False
+        self.decided += int(end == self.decided < len(self.text))
+        return True
+
+    def is_of_another(self, call: Call) -> bool:
+        """Whether a call begins another text."""
+        return call.past == 0 and bool(call.tokens) and call.tokens[:1] != self.text[:1]
+
+    def _lies_behind(self, call: Call) -> bool:
+        """The whole text again and more, by a decoder that does not stop at once."""
+        return self.is_done and call.past == 0 and call.tokens[: len(self.text)] == self.text
+
+
+def passes_of(calls: Sequence[Call], texts: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Passes:
+    """What these calls, in order, show of texts, each a prompt and what was emitted after it."""
+    requests = [_Request(len(prompt), (*prompt, *emitted), len(prompt)) for prompt, emitted in texts]
+    strangers = False
+    for call in calls:
+        taken = [request.takes(call) for request in requests if call.tokens]
+        if any(taken) or len(call.tokens) == 1:  # no tokens: nobody can tell what it runs
+            continue
+        if not all(request.is_of_another(call) for request in requests):
+            return Passes.DRAFT
+        strangers = True
+    if all(request.is_done for request in requests):
+        return Passes.PLAIN
+    return Passes.DRAFT if strangers else Passes.UNSEEN
