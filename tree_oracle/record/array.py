@@ -14,7 +14,7 @@ from tree_oracle.record.errors import AdapterError, FileError
 _DTYPES = ("bool", "int32", "int64", "float32", "float64")
 # Looked up, since numpy makes the name of a dtype anew whenever it is asked.
 _LITTLE = {name: np.dtype(name).newbyteorder("<") for name in _DTYPES}
-_NAMES = {np.dtype(name).newbyteorder(order): name for name in _DTYPES for order in "<>"}
+_NAMES = {dtype: name for name, one in _LITTLE.items() for dtype in (one, one.newbyteorder(">"))}
 
 
 class Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
