@@ -11,7 +11,8 @@ import msgspec
 
 from tree_oracle.checks import OUTCOMES, Check
 from tree_oracle.decoder import Seam
-from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, Witness
+from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, ToleranceFile, Witness
+from tree_oracle.run.budget import Budget
 from tree_oracle.run.stock import digest_of
 
 FLOOR = "floor"  # in the environment of a report
@@ -70,7 +71,9 @@ class Tally:
         self._finished[finished.result.check] = finished
         self._on_finished(finished)
 
-    def report(self, *, required: int | None = None, seed: int | None = None) -> Report:
+    def report(
+        self, *, required: int | None = None, budget: Budget | None = None, tolerance: ToleranceFile | None = None
+    ) -> Report:
         """The report. The head must be known."""
         assert self.head is not None
         done = list(self._finished.values())
@@ -84,7 +87,9 @@ class Tally:
             ledger=_ledger(done),
             environment=self.head.environment | _floor(done),
             required=required,
-            seed=seed,
+            seed=None if budget is None else budget.seed,
+            cases=None if budget is None else budget.cases,
+            tolerance=tolerance,
             digest=digest_of({name: digest for finished in done for name, digest in finished.scenes.items()}),
             seconds={finished.result.check: finished.seconds for finished in done},
         )
