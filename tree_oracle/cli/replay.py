@@ -79,7 +79,7 @@ def replay(
     else:
         report = carry_out(plan, caps=caps_of(decoder, **limits), cases=[file.case], on_result=on_result)
     report = msgspec.structs.replace(report, results=tuple(seen_again(result, file) for result in report.results))
-    show(report, as_json, replay_command(decoder, fault, target, python))
+    show(report, as_json, replay_command(decoder, fault, target, python), first=False)
     if not as_json and (words := kept_words(report, file)):
         click.echo(words)
     return report.exit_code
