@@ -119,6 +119,12 @@ def test_a_verdict_does_not_contradict_its_exit_code(found: Report) -> None:
         assert ("nothing broken" not in verdict(found)) or ("the list of known failures is not true" in verdict(found))
 
 
+@given(reports(storable))
+def test_a_verdict_by_recorded_rows_says_so(found: Report) -> None:
+    """Where nothing but the record itself was held against it, the verdict carries that grade; elsewhere it does not."""
+    assert verdict(found).endswith("against rows that came with the record (grade D)") == (found.grade == "D")
+
+
 @pytest.mark.parametrize("seam", list(Seam))
 def test_a_line_of_the_doctor_has_its_columns_apart(seam: Seam) -> None:
     """However long the name of a method is, a blank stands behind it."""
