@@ -33,7 +33,7 @@ def verdict(report: Report) -> str:
     held, broken = rung(report.held), report.broken
     end = f"weakest broken: {rung(broken)}" if broken is not None else "nothing broken"
     end += ", but the list of known failures is not true" if broken is None and report.violations else ""
-    end += ", against rows that came with the record (grade D)" if report.grade == Grade.RECORDED else ""
+    end += ", by truth of grade D alone" if report.grade == Grade.RECORDED else ""
     return f"strongest held: {held}; {end}"
 
 

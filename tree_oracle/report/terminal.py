@@ -106,7 +106,7 @@ def print_report(console: Console, report: Report, *, replay: str = "tree-oracle
     for violation in report.violations:
         console.print(Text(visible(f"known     {violation}"), style="bold red"), soft_wrap=True)
     style = {0: "bold green", 1: "bold red"}.get(report.exit_code, "bold yellow")
-    console.print(Text(f"verdict   {verdict(report)} (exit code {report.exit_code})", style=style))
+    console.print(Text(f"verdict   {verdict(report)} (exit code {report.exit_code})", style=style), soft_wrap=True)
     step = first_step(report, replay) if first else ""
     if step:
         console.print(Text(f"first     {' '.join(visible(step).split())}"), soft_wrap=True)
