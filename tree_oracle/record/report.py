@@ -14,6 +14,7 @@ from itertools import zip_longest
 import msgspec
 
 from tree_oracle.record.asked import Asked, ToleranceFile
+from tree_oracle.record.extent import Extent
 from tree_oracle.record.finding import Finding
 from tree_oracle.record.status import Level, Status
 from tree_oracle.record.truth import Grade
@@ -153,6 +154,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     witness: Witness = Witness()
     own: Witness = Witness()  # of these, the rounds whose trees the decoder drafted by itself
     ledger: Ledger = Ledger()
+    extent: Extent | None = None  # None: nobody looked, as in a report of an older release
     environment: dict[str, str] = {}
     required: int | None = None  # the rung asked for; None: the highest that the seams allow
     seed: int | None = None  # of the generated cases; None: the same cases every time

@@ -21,6 +21,7 @@ from tree_oracle.record import (
     CheckResult,
     DecoderError,
     Earlier,
+    Extent,
     Finding,
     Noise,
     Recurs,
@@ -30,6 +31,7 @@ from tree_oracle.record import (
     TreeOracleError,
     Witness,
     case_id,
+    extent_of,
     worst,
 )
 from tree_oracle.run.budget import USUAL, Budget
@@ -118,6 +120,7 @@ class Battery:
         self._witnessed: dict[str, Witness] = {}
         # By seam, case and number of rounds that a check was shown, since several checks judge the same ones.
         self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
+        self._extent = Extent()  # the largest of all that was judged so far
         self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
         self._refused: set[str] = set()  # scenes of which the decoder refused a case
         self._compared: dict[str, int] = {}  # by seam and case, rows that the check in hand held against the floor
@@ -135,7 +138,7 @@ class Battery:
         rows = sum(self._compared.values())
         floor = self.subject.truth.noise() if rows else Noise(origin="")
         took = round(time.monotonic() - began, 3)
-        return Finished(result, new, scenes, took, reached, due, rows, floor.samples, floor.origin)
+        return Finished(result, new, scenes, took, reached, due, self._extent, rows, floor.samples, floor.origin)
 
     def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
         """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds
@@ -280,18 +283,21 @@ class Battery:
         seen = name, len(outcome.rounds)
         if seen not in self._outcomes:
             self._outcomes[seen] = outcomes_of(case, outcome.rounds, self._edges)
+            if outcome.rounds and source.seam in _TEXTS:
+                self._extent |= extent_of(case, outcome.rounds)
         for told, came in self._outcomes[seen].items():
             self._told[told] = came or self._told.get(told, False)
 
     def _witness(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
         """Note what these rounds show of speculation, where they can, once; the name under which that is known."""
         name = witness_key(source.seam, case_id(case))
-        if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
+        if source.seam in _TEXTS and name not in self._witnessed:
             self._witnessed[name] = witness_of(rounds)
         return name
 
 
 _MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP)  # where rows are a model's and not the case's
+_TEXTS = (Seam.SESSION, Seam.GENERATE, Seam.TAP)  # where rounds follow one another
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
 
 

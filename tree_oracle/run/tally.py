@@ -6,12 +6,14 @@ Rule: a check that was not finished is ``undecided`` in the report, so that half
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 
 import msgspec
 
 from tree_oracle.checks import OUTCOMES, Check
 from tree_oracle.decoder import Seam
-from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, ToleranceFile, Witness
+from tree_oracle.record import CheckResult, Extent, Ledger, Level, Noise, Report, Status, ToleranceFile, Witness
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.stock import digest_of
 
@@ -37,6 +39,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     seconds: float = 0.0
     reached: frozenset[str] = frozenset()  # outcomes that came about
     due: frozenset[str] = frozenset()  # outcomes that had to, in scenes that were judged to the end
+    extent: Extent = Extent()  # the largest that was judged
     rows: int = 0  # that were held against a floor
     controls: int = 0  # control rows that the floor comes from
     origin: str = ""  # where that floor was measured
@@ -85,6 +88,7 @@ class Tally:
             witness=_sum(done),
             own=_own(done),
             ledger=_ledger(done),
+            extent=reduce(or_, (finished.extent for finished in done), Extent()),
             environment=self.head.environment | _floor(done),
             required=required,
             seed=None if budget is None else budget.seed,
