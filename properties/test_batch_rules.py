@@ -19,7 +19,8 @@ from tree_oracle.decoder import BatchParts, Decision, Parts
 from tree_oracle.decoder.batch_parts import decide
 from tree_oracle.record import Case, CaseFile, Limits, Status, UsageError
 from tree_oracle.run import Budget, run_battery
-from tree_oracle.run.cases import refuse_misfit, replay
+from tree_oracle.run.cases import replay
+from tree_oracle.run.misfits import refuse_misfit
 from tree_oracle.target import Target
 
 LITTLE = Budget(shrink_runs=0, diagnose=False)

@@ -8,7 +8,7 @@ from grounds import ground
 
 from tree_oracle.checks import CHECKS
 from tree_oracle.record import Array, Bias, Case, Limits, Processors, RequestData, TreeData, UsageError
-from tree_oracle.run.cases import refuse_misfit
+from tree_oracle.run.misfits import refuse_misfit
 from tree_oracle.target import load_target
 
 TREE = TreeData((1, 0, 7), (-1, 0, 0))

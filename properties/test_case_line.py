@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tree_oracle.faults import FAULTS
 from tree_oracle.faults.laws import LAW_FAULTS
-from tree_oracle.record import Case, CheckResult, Finding, Limits, RequestData, Status, TreeData
+from tree_oracle.record import Case, CheckResult, Finding, Limits, Processors, RequestData, Status, TreeData
 from tree_oracle.report import result_text
 from tree_oracle.report.case_line import case_line
 from tree_oracle.run import Budget
@@ -77,6 +77,14 @@ SHAPES = {
     "driven trees": Case(prefix=(3,), trees=(TREE, TREE)),
     "a batch": Case(prefix=(), batch=(RequestData(prompt=(3,), trees=(TREE,)),) * 2),
 }
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_processors_are_stated(shape: str) -> None:
+    """Whatever is done to the rows of a case, of one request or of several, stands in its line."""
+    case = msgspec.structs.replace(SHAPES[shape], processors=Processors(repetition=1.5))
+    line = case_line(Finding(status=Status.FAILED, sentence="x", case=case, round=0))
+    assert "processed by repetition" in line
 
 
 @given(limits, st.sampled_from(sorted(SHAPES)))

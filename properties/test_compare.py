@@ -13,7 +13,7 @@ from report_grounds import FAILING, HOLDING, LEAK, report, reports, result, stor
 from syrupy.assertion import SnapshotAssertion
 
 from tree_oracle.cli import main
-from tree_oracle.record import FileError, Ledger, Level, Report, Status, Witness, to_json, write_file
+from tree_oracle.record import FileError, Ledger, Level, Report, Status, ToleranceFile, Witness, to_json, write_file
 from tree_oracle.record.installed import FILES
 from tree_oracle.report.compare import Comparison, Kind, compare
 
@@ -89,6 +89,7 @@ def test_figures_of_equal_work_are_set_side_by_side() -> None:
     ({"target": "tiny:qwen3"}, "target: exact before, tiny:qwen3 after"),
     ({"digest": "cd" * 32}, f"cases (digest): {'ab' * 32} before, {'cd' * 32} after"),
     ({"seed": 7}, "seed: not said before, 7 after"),
+    ({"tolerance": ToleranceFile("t.json", "cd" * 32)}, f"tolerance report (digest): none before, {'cd' * 32} after"),
     ({"grade": "C"}, "grade of truth: A before, C after"),
     ({"environment": HOLDING.environment | {"dtype": "bfloat16"}}, "dtype: float32 before, bfloat16 after"),
     ({"environment": HOLDING.environment | {"device": "cuda:0"}}, "device: cpu before, cuda:0 after"),
@@ -99,7 +100,7 @@ def test_figures_of_equal_work_are_set_side_by_side() -> None:
      "work of POSITION-01: 10 cases through open before, 3 cases through open after"),
     ({"results": (result("POSITION-01", seams=("tap",)), *HOLDING.results[1:])},
      "work of POSITION-01: 10 cases through open before, 10 cases through tap after"),
-], ids=["target", "cases", "seed", "grade", "dtype", "device", "attention", "code", "a check", "fewer cases", "a seam"])  # fmt: skip
+], ids=["target", "cases", "seed", "floor", "grade", "dtype", "device", "attention", "code", "a check", "fewer cases", "a seam"])  # fmt: skip
 def test_no_gain_is_claimed_between_runs_that_differ(more: dict[str, Any], obstacle: str) -> None:
     """A better figure of another run is not shown, and the difference that forbids it is named with both values."""
     found = compare(HOLDING, faster(**more))

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from tree_oracle import CandidateTree, ReferenceDecoder
+from tree_oracle.decoder import Seam
 from tree_oracle.run import Examined, examine, make_subject
+from tree_oracle.run.conventions import fitting_convention
+from tree_oracle.run.small_trees import PREFIX
 
 
 def lines(factory: Any, seam: str) -> list[Examined]:
@@ -88,7 +91,7 @@ CONVENTIONS = {
 def test_the_convention_that_would_fit_is_named(adapter: type[LaysOut]) -> None:
     """A layout under a usual other convention is recognised, and the doctor says what to change."""
     first = lines(adapter, "lay_out")[0]
-    assert first.good is not True
+    assert first.good is False
     assert CONVENTIONS[adapter] in first.sentence
 
 
@@ -132,3 +135,70 @@ def test_an_adapter_through_which_nothing_is_seen_does_not_pass_for_well() -> No
     noticed = [line for line in lines(AlwaysTheSame, "accept") if line.what == "notices"]
     assert noticed
     assert any(not line.good or "GREEDY-01" in line.sentence for line in noticed)
+
+
+class Steps:
+    """A right session of one request, whose rounds are shown as ``shown`` says."""
+
+    def __init__(self, target: Any, shown: Any) -> None:
+        self._right, self._shown, self.target = ReferenceDecoder(target), shown, target
+
+    def open(self, prompts: Any, limits: Any) -> Any:
+        if len(prompts) > 1:
+            raise NotImplementedError("one request")
+        session = self._right.open(prompts, limits)
+        return type("Session", (), {"step": lambda _, trees: [self._shown(*self._stepped(session, trees))]})()
+
+    def _stepped(self, session: Any, trees: Any) -> tuple[dict[str, Any], CandidateTree]:
+        (round_,) = session.step(trees)
+        held = [(layer.keys.numpy(), layer.values.numpy()) for layer in session.cache()[0]] if not round_.end else None
+        plain = {name: getattr(round_, name) for name in ("emitted", "accepted", "bonus", "end")}
+        return {**plain, "rows": round_.rows.numpy(), "visible": round_.visible.numpy(), "cache": held}, trees[0]
+
+
+def of_parents(shown: dict[str, Any], tree: CandidateTree) -> dict[str, Any]:
+    """The row of a node's parent in its place; the root's is the row before it, of which a session knows nothing."""
+    before = ReferenceDecoder(make_subject(ReferenceDecoder, "exact").target)
+    root = before.tree_logits(list(PREFIX[:-1]), CandidateTree([PREFIX[-2]], [-1]))[:1]
+    return {**shown, "rows": np.concatenate([root, shown["rows"][list(tree.parents)[1:]]])}
+
+
+def turned(shown: dict[str, Any], tree: CandidateTree) -> dict[str, Any]:
+    """The cache by rows, then heads."""
+    held = shown["cache"] and [tuple(part.swapaxes(0, 1) for part in layer) for layer in shown["cache"]]
+    return {**shown, "cache": held}
+
+
+SHOWN: dict[str, Any] = {
+    "every node has its parent's row": of_parents,
+    "the cache is listed rows x heads x width: answer heads x rows x width": turned,
+    "the mask is stated with the wrong polarity": lambda shown, tree: {**shown, "visible": ~shown["visible"]},
+    "": lambda shown, tree: shown,
+}
+
+
+@pytest.mark.parametrize("named", SHOWN)
+def test_what_rounds_show_in_another_convention_is_named(named: str) -> None:
+    """Rows of the parents, a cache by rows and a mask of the other polarity are the adapter's, each by its name; the twin is well."""
+    subject = make_subject(lambda target: Steps(target, SHOWN[named]), "exact")
+    hint = fitting_convention(subject, Seam.SESSION)
+    assert named in hint
+    assert bool(hint) == bool(named)
+
+
+def test_a_convention_that_fits_is_no_pass() -> None:
+    """The doctor ends with the adapter's exit code, as for answers that cannot be read, and goes on to what else it sees."""
+    found = lines(lambda target: Steps(target, SHOWN["the mask is stated with the wrong polarity"]), "open")
+    assert (found[0].what, found[0].good) == ("answers", False)
+    assert len(found) > 1
+
+
+def test_what_cannot_be_seen_of_a_session_is_said() -> None:
+    """Rounds that show no rows, mask or cache: each convention that stays in the dark is named, and not called well."""
+    bare = lines(lambda target: Steps(target, lambda shown, tree: {"emitted": shown["emitted"]}), "open")
+    (line,) = [line for line in bare if line.what == "shows"]
+    assert line.good is None
+    assert line.sentence == (
+        "not visible through this adapter, since no round shows it: rows (whose row stands in the place of each node's), "
+        "visible (which polarity the mask has), cache (how the cache is listed)"
+    )

@@ -8,7 +8,7 @@ from grounds import ground
 
 from tree_oracle.checks import CHECKS
 from tree_oracle.record import RequestData, UsageError
-from tree_oracle.run.cases import refuse_misfit
+from tree_oracle.run.misfits import refuse_misfit
 
 
 @pytest.mark.parametrize("name", CHECKS)

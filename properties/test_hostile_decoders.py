@@ -363,6 +363,14 @@ ODD: dict[str, tuple[Callable[[Target], Any], Status, str]] = {
     "unreadable": (only("accept", lambda right, *given: Unreadable([(), 1])), FAILED, "raised RuntimeError: no length"),
     "a generator": (only("generate", lambda right, *given: iter(right(*given))), ERROR, "expected a list with 1 entry"),
     "text": (only("generate", lambda *_: ["once upon a time"]), ERROR, "expected numbers in a list"),
+    "texts by name": (
+        only("generate", lambda right, *given: {"tokens": [tokens_of(right(*given)[0])]}),
+        ERROR, "generate answers a dict with keys 'tokens'; expected a list with one entry for each prompt",
+    ),
+    "a text by name": (
+        only("generate", lambda right, *given: [{"tokens": tokens_of(right(*given)[0])}]),
+        ERROR, "an entry of what generate answers is a dict with keys 'tokens'; expected the new tokens of one prompt",
+    ),
     "a lie": (only("generate", lambda right, prompts, limits: [Liar([0, 1]) for _ in prompts]), FAILED, "plain greedy decoding emits"),
     "a lie about rounds": (stepping(lambda right, trees: Liar([{"emitted": [0]}, 1])), FAILED, "plain greedy decoding emits"),
     "a runaway text": (

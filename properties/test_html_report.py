@@ -185,7 +185,7 @@ def test_a_command_in_the_page_is_one_word_each() -> None:
     evil = report(result("VISIBLE-03", Status.FAILED, findings=(LEAK,)), decoder="a:b; rm -rf ~")
     text = Reader(html_page(evil)).text
     assert "tree-oracle replay --decoder 'a:b; rm -rf ~' VISIBLE-03-" in text
-    assert "tree-oracle check --decoder 'a:b; rm -rf ~' --target exact" in text
+    assert "tree-oracle check --decoder 'a:b; rm -rf ~' --check VISIBLE-03 --target exact" in text
 
 
 def test_an_endless_text_is_cut() -> None:

@@ -30,6 +30,7 @@ from tree_oracle.report import (
 from tree_oracle.report.advice import advice
 from tree_oracle.report.certificate import make_certificate
 from tree_oracle.report.ladder import verdict
+from tree_oracle.report.plain import visible
 from tree_oracle.run import Examined
 
 NOUNS = "token|case|check|node|tree|request|row|suspect|judgement|round|near tie|argument|entry|failing check"
@@ -118,6 +119,12 @@ def test_a_verdict_does_not_contradict_its_exit_code(found: Report) -> None:
         assert ("nothing broken" not in verdict(found)) or ("the list of known failures is not true" in verdict(found))
 
 
+@given(reports(storable))
+def test_a_verdict_by_recorded_rows_says_so(found: Report) -> None:
+    """Where nothing but the record itself was held against it, the verdict carries that grade; elsewhere it does not."""
+    assert verdict(found).endswith("by truth of grade D alone") == (found.grade == "D")
+
+
 @pytest.mark.parametrize("seam", list(Seam))
 def test_a_line_of_the_doctor_has_its_columns_apart(seam: Seam) -> None:
     """However long the name of a method is, a blank stands behind it."""
@@ -188,6 +195,22 @@ def test_what_to_do_first_has_a_cause_if_any_has(causes: list[str]) -> None:
     else:
         assert first.startswith("Start with ")
         assert "GREEDY-01" not in first
+
+
+@given(reports())
+def test_the_terminal_ends_with_what_to_do_first(found: Report) -> None:
+    """A run that is no pass ends with one line more: what sees the failure to start with again, else what is advised."""
+    last = terminal(found).splitlines()[-1]
+    if found.exit_code == 0:
+        assert last.startswith("verdict   ")
+        return
+    assert last.startswith("first     ")
+    due = advice(found)[0]
+    if found.exit_code == 1 and due.text.startswith("Start with "):
+        check = due.text.removeprefix("Start with ").partition(",")[0]
+        assert last.startswith(f"first     tree-oracle replay {check}-") or "Start with" in last
+    else:
+        assert " ".join(visible(due.command or due.text).split()) in last
 
 
 @given(st.lists(st.integers(1, 9), max_size=3), st.integers(1, 9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -39,6 +40,33 @@ def test_a_text_that_is_too_long_is_shown_where_it_had_to_end(text: list[list[in
     limits = Limits(99, max_length=cap + 1) if context else Limits(cap)
     (finding,) = found("STOP-02", text, limits)
     assert finding.round == first_round_with(text, cap)
+
+
+@given(texts)
+def test_a_text_that_ends_too_early_is_said_to_end_by_nothing_that_it_holds(text: list[list[int]]) -> None:
+    """An end token or a stop sequence that stands in the text, and not last, is named; else it is said that there is none."""
+    limits = Limits(99, (END,), stop=(STOP,))
+    flat = [token for emitted in text for token in emitted]
+    stops = [place for place in range(1, len(flat)) if tuple(flat[place - 1 : place + 1]) == STOP]
+    assume(flat[-1] != END and len(flat) - 1 not in stops)
+    trees = tuple(TreeData((0, 1), (-1, 0)) for _ in (*text, 0))
+    rounds = (*(Round(emitted=tuple(emitted)) for emitted in text), Round(emitted=()))
+    view = View(Case(prefix=(0,), trees=trees, limits=limits), rounds, ground().truth)
+    (finding,) = CHECKS["STOP-02"].judge(view)
+    assert ("without an end token or a stop sequence" in finding.sentence) == (END not in flat and not stops)
+    assert (f"behind end token {END}, its token " in finding.sentence) == (END in flat)
+    if stops and END not in flat:
+        assert f"behind stop sequence {list(STOP)}, complete with its token {stops[0]}" in finding.sentence
+
+
+def test_a_row_that_was_kept_in_anothers_place_is_named() -> None:
+    """COMMIT-01 says of a wrong cache row which node and token it is of: what the tree holds there, and no accepted node."""
+    (finding,) = result_of(ground().report(FAULTS["keep-first-rows"].decoder, "COMMIT-01"), "COMMIT-01").findings
+    named = re.search(r"it is the row of node (\d+), token (\d+)$", finding.sentence)
+    assert named is not None
+    assert finding.case is not None
+    node, token = map(int, named.groups())
+    assert finding.case.trees[finding.round or 0].tokens[node] == token
 
 
 @given(texts)

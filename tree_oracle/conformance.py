@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tree_oracle.checks import Check, choose
-from tree_oracle.record import Status, UsageError
+from tree_oracle.record import Asked, Status, UsageError
 
 if TYPE_CHECKING:
     import pytest
@@ -72,6 +72,11 @@ class TestedDecoder:
         return read_known(DEFAULTS.known, self.address) if DEFAULTS.known is not None else no_known_failures()
 
     @property
+    def asked(self) -> Asked:
+        """What it takes to run the same again, but for the decoder and its target."""
+        return Asked(cases=self.cases, device=DEFAULTS.device, tolerance=self.battery.subject.tolerance)
+
+    @property
     def address(self) -> str:
         """How a command line and a file of known failures name it."""
         return self.name or importable_name(self.decoder)
@@ -109,7 +114,7 @@ class BoundCheck:
         if result.status is not Status.PASSED:
             subject = self.tested.battery.subject
             for finding in result.findings:
-                keep_case(result, finding, subject.target.spec, subject.name)
+                keep_case(result, finding, subject.target.spec, subject.name, asked=self.tested.asked)
             raise AssertionError(result_text(result, replay=self._replay_command()))
 
     def _replay_command(self) -> str:

@@ -8,7 +8,8 @@ follows a round that names an end, so what it keeps is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -19,6 +20,7 @@ from tree_oracle.checks.history import first_wrong_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.view import View, is_built_on, shown
+from tree_oracle.checks.whose_row import whose_row
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, LayerRows, Round, Status, counted
 
@@ -51,21 +53,22 @@ def cache_equals_a_cold_run(view: View) -> Iterator[Finding]:
 
     A layer with a window may show its newest rows alone, if it shows all that the next token sees. Woken by accepted slots that
     are scattered, one of them equal to a later rank. Where a row is wrong, the layer, keys or values, and the token it should
-    belong to are named.
+    belong to are named, and on the exact model the node whose row was kept in its place, if it is one's.
     """
     for index, round_ in _built_on(view):
         assert round_.cache is not None
         held = held_after(round_)
         cold = view.truth.cache(held)
-        for found in _wrong_cache(view, round_.cache, cold, held, index):
+        for found in _wrong_cache(view, round_, cold, held, index):
             yield found
             return
     need_displaced(view, [round_ for round_ in view.rounds if is_built_on(round_)])
 
 
 def _wrong_cache(
-    view: View, seen: tuple[LayerRows, ...], cold: tuple[LayerRows, ...], held: tuple[int, ...], index: int
+    view: View, round_: Round, cold: tuple[LayerRows, ...], held: tuple[int, ...], index: int
 ) -> Iterator[Finding]:
+    seen = round_.cache or ()
     if len(seen) != len(cold):
         yield fail("the cache has the wrong number of layers", expected=len(cold), seen=len(seen), round=index)
         return
@@ -74,7 +77,8 @@ def _wrong_cache(
         for part, ours, true in (("keys", mine.keys, theirs.keys), ("values", mine.values, theirs.values)):
             found, whole = np.asarray(ours.numpy()), np.asarray(true.numpy())
             due = _newest(whole, found.shape[-2], reaches[layer]) if layer < len(reaches) else whole
-            yield from _wrong_part(view, found, due, held, f"layer {layer} {part}", index)
+            whose = partial(whose_row, view, round_, layer, part)
+            yield from _wrong_part(view, found, due, held, f"layer {layer} {part}", index, whose)
 
 
 def _newest(cold: np.ndarray, shown: int, reach: int | None) -> np.ndarray:
@@ -84,7 +88,13 @@ def _newest(cold: np.ndarray, shown: int, reach: int | None) -> np.ndarray:
 
 
 def _wrong_part(
-    view: View, seen: np.ndarray, cold: np.ndarray, held: tuple[int, ...], where: str, index: int
+    view: View,
+    seen: np.ndarray,
+    cold: np.ndarray,
+    held: tuple[int, ...],
+    where: str,
+    index: int,
+    whose: Callable[[int], str],
 ) -> Iterator[Finding]:
     if seen.shape != cold.shape:
         rows, due = seen.shape[-2], cold.shape[-2]
@@ -104,8 +114,9 @@ def _wrong_part(
     wrong = np.flatnonzero(~(gaps <= room)).tolist()
     if wrong:
         first = len(held) - len(gaps)  # of a window the newest rows are shown
+        known = whose(wrong[0])
         yield fail(
-            f"cache row {first + wrong[0]} is not what a cold run puts there ({where})",
+            f"cache row {first + wrong[0]} is not what a cold run puts there ({where}){known and f': {known}'}",
             expected=f"the row of committed token {first + wrong[0]}, off by at most {room:.3g}",
             seen=f"rows {listing(first + row for row in wrong)} differ, the first by {gaps[wrong[0]]:.3g}",
             round=index,

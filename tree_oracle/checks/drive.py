@@ -30,6 +30,7 @@ from tree_oracle.decoder.drafters import ToldDraft
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
 from tree_oracle.record import (
+    AdapterError,
     Array,
     Case,
     DecoderError,
@@ -43,6 +44,8 @@ from tree_oracle.tree import CandidateTree
 
 Drive = Callable[[Any, Case, int], tuple[Round, ...]]
 Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+_NAMED = 4  # keys of a mapping that are named
 
 
 def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any = None) -> tuple[Round, ...]:
@@ -132,6 +135,7 @@ def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
         raise UsageError("a case for generate holds no limits")
     prompts, draft = _prompts(case), _watched(case, vocab_size)
     answer = ask_with_limits(decoder, "generate", prompts, _replace(case.limits), case, draft)
+    protect("generate", lambda: _refuse_mapping(answer, "generate answers", "a list with one entry for each prompt"))
     entries = protect("generate", lambda: answers.sequence(answer, "generate", len(prompts)))
     texts = [_text(entry, prompt, vocab_size) for prompt, entry in zip(prompts, entries, strict=True)]
     rounds = tuple(_replace(round_, request=number) for number, text in enumerate(texts) for round_ in text)
@@ -165,6 +169,9 @@ def _watched(case: Case, vocab_size: int) -> Watched | None:
 
 def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:
     """Rounds if the decoder shows rounds; otherwise one round that knows nothing but its tokens."""
+    _refuse_mapping(
+        entry, "an entry of what generate answers is", "the new tokens of one prompt, or a list of its rounds"
+    )
     if not isinstance(entry, Sequence) or not entry or not isinstance(entry[0], Round | Mapping):
         return (Round(emitted=answers.tokens(entry, "generate", vocab_size), prefix=prompt),)
     committed, rounds = list(prompt), []
@@ -172,6 +179,17 @@ def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[R
         rounds.append(read_round(shown, tuple(committed), None, vocab_size))
         committed += rounds[-1].emitted
     return tuple(rounds)
+
+
+def _refuse_mapping(answer: Any, what: str, expected: str) -> None:
+    """A mapping has many tokens or rounds by name, of which nobody here knows which are meant.
+
+    Raises:
+        AdapterError: it is one.
+    """
+    if isinstance(answer, Mapping):
+        names = ", ".join(repr(name)[:40] for name, _ in zip(answer, range(_NAMED), strict=False))
+        raise AdapterError(f"{what} a {type(answer).__name__} with keys {names or 'none'}; expected {expected}")
 
 
 def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Round, ...]:

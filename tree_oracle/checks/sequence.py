@@ -94,11 +94,17 @@ def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding
     before = text_of(view.rounds)[:place]
     where = f", emitted in round {index}," if tells_rounds(view.rounds) else ""
     return fail(
-        f"token {place} of the text{where} is {token}; plain greedy decoding emits {best} there",
+        f"token {place} of the text{where} is {token}; plain greedy decoding{_by(view)} emits {best} there",
         expected=f"token {best} after emitted tokens {listing(before[-8:])}",
         seen=f"token {token}, {gap:.3g} logits below it",
         round=index,
     )
+
+
+def _by(view: View) -> str:
+    """By which processors, where the case has some: a text without them is another one."""
+    applied = view.case.processors.applied if view.case.processors is not None else ()
+    return f" under its processors ({', '.join(applied)})" if applied else ""
 
 
 def _wrong_end(view: View, emitted: tuple[int, ...], due: int) -> Iterator[Finding]:

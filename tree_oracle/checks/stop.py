@@ -91,8 +91,8 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
         )
     elif _ended(view) and len(text) < allowed and not _ends_itself(text, limits):
         yield fail(
-            f"the text ends after {counted(len(text), 'token')}, without an end token or a stop sequence",
-            expected=f"{counted(allowed, 'token')}, an end token or a stop sequence",
+            f"the text ends after {counted(len(text), 'token')}, {_not_by(text, limits)}",
+            expected=f"{counted(allowed, 'token')}, or an end token or a stop sequence last",
             seen=f"{counted(len(text), 'token')}: {listing(text)}",
             round=_last_round(view),
         )
@@ -101,6 +101,18 @@ def fills_its_caps_exactly(view: View) -> Iterator[Finding]:
 def _ends_itself(text: tuple[int, ...], limits: Limits) -> bool:
     """Whether the text ends with something that ends a text, be it the first or not: that is for STOP-01 and STOP-04."""
     return bool(text) and (text[-1] in limits.eos_ids or any(count == len(text) for count, _ in stops(text, limits)))
+
+
+def _not_by(text: tuple[int, ...], limits: Limits) -> str:
+    """What does not end the text: there is none of it, or it stands before the last token."""
+    ends, met = end_tokens(text, limits), stops(text, limits)
+    if ends:
+        return f"behind end token {text[ends[0]]}, its token {ends[0]}, and short of its caps"
+    if met:
+        return (
+            f"behind stop sequence {listing(met[0][1])}, complete with its token {met[0][0] - 1}, and short of its caps"
+        )
+    return "without an end token or a stop sequence"
 
 
 def _ended(view: View) -> bool:

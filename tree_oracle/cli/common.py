@@ -120,8 +120,8 @@ def quiet(result: Any) -> None:
     """JSON stands alone on standard output."""
 
 
-def show(report: Report, as_json: bool, again: str) -> None:
-    """Print everything after the lines of the single checks, or the JSON."""
+def show(report: Report, as_json: bool, again: str, *, first: bool = True) -> None:
+    """Print everything after the lines of the single checks, what to do ``first`` among it, or the JSON."""
     from tree_oracle.record import to_json
     from tree_oracle.report import make_console, print_report, print_unseen
 
@@ -130,7 +130,7 @@ def show(report: Report, as_json: bool, again: str) -> None:
         return
     console = make_console()
     print_unseen(console, report.results)
-    print_report(console, report, replay=again)
+    print_report(console, report, replay=again, first=first)
 
 
 def caps_abroad(

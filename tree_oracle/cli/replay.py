@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from tree_oracle.cli.common import (
     DECODER,
@@ -24,6 +25,9 @@ from tree_oracle.cli.common import (
     replay_command,
     show,
 )
+
+if TYPE_CHECKING:
+    from tree_oracle.record import CheckResult
 
 
 @click.command()
@@ -44,8 +48,13 @@ def replay(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Judge one kept case again. CASE is a case file or the id that a failure printed."""
-    from tree_oracle.run import Budget, Plan, carry_out, load_case
+    """Judge one kept case again. CASE is a case file or the id that a failure printed.
+
+    Earlier requests without which a new decoder did not fail on it come first. Where none were found that bring the failure
+    back, a case that does not fail now decides nothing: exit code 4.
+    """
+    from tree_oracle.report.kept import kept_words
+    from tree_oracle.run import Budget, Plan, carry_out, load_case, seen_again
 
     named = name_of(decoder, fault) if decoder is not None or fault is not None else None
     file = load_case(case, decoder=named, target=target)
@@ -54,8 +63,13 @@ def replay(
         target=target or file.target,
         checks=(file.check,),
         budget=Budget(cases=0, shrink_runs=0),
+        earlier=file.earlier,
     )
-    on_result = quiet if as_json else listener()
+    heard = quiet if as_json else listener()
+
+    def on_result(result: CheckResult) -> None:
+        heard(seen_again(result, file))
+
     if python is not None:
         from tree_oracle.run.foreign import run_abroad
 
@@ -64,7 +78,10 @@ def replay(
         )
     else:
         report = carry_out(plan, caps=caps_of(decoder, **limits), cases=[file.case], on_result=on_result)
-    show(report, as_json, replay_command(decoder, fault, target, python))
+    report = msgspec.structs.replace(report, results=tuple(seen_again(result, file) for result in report.results))
+    show(report, as_json, replay_command(decoder, fault, target, python), first=False)
+    if not as_json and (words := kept_words(report, file)):
+        click.echo(words)
     return report.exit_code
 
 

@@ -1,15 +1,19 @@
 """What was seen and what was decided: rounds, cases, truths, findings and reports, with their file formats."""
 
 from tree_oracle.record.array import Array as Array
+from tree_oracle.record.asked import Asked as Asked
+from tree_oracle.record.asked import Earlier as Earlier
+from tree_oracle.record.asked import Recurs as Recurs
+from tree_oracle.record.asked import ToleranceFile as ToleranceFile
 from tree_oracle.record.case import AttendData as AttendData
 from tree_oracle.record.case import Case as Case
-from tree_oracle.record.case import CaseFile as CaseFile
 from tree_oracle.record.case import DraftData as DraftData
 from tree_oracle.record.case import DrafterData as DrafterData
 from tree_oracle.record.case import LawData as LawData
 from tree_oracle.record.case import MoveData as MoveData
 from tree_oracle.record.case import RequestData as RequestData
 from tree_oracle.record.case import case_id as case_id
+from tree_oracle.record.case_file import CaseFile as CaseFile
 from tree_oracle.record.counted import counted as counted
 from tree_oracle.record.errors import AdapterError as AdapterError
 from tree_oracle.record.errors import DecoderError as DecoderError
@@ -19,9 +23,12 @@ from tree_oracle.record.errors import MissingEngine as MissingEngine
 from tree_oracle.record.errors import TreeOracleError as TreeOracleError
 from tree_oracle.record.errors import Unsupported as Unsupported
 from tree_oracle.record.errors import UsageError as UsageError
+from tree_oracle.record.extent import Extent as Extent
+from tree_oracle.record.extent import extent_of as extent_of
 from tree_oracle.record.files import read_case as read_case
 from tree_oracle.record.files import read_report as read_report
 from tree_oracle.record.files import to_json as to_json
+from tree_oracle.record.files import tolerance_file as tolerance_file
 from tree_oracle.record.files import write_file as write_file
 from tree_oracle.record.finding import Finding as Finding
 from tree_oracle.record.limits import Continuation as Continuation

@@ -1,4 +1,4 @@
-"""A case: the input that a check drives a decoder with. A case file: the case, the check and what was seen.
+"""A case: the input that a check drives a decoder with.
 
 The identity of a case is the hash of its canonical JSON, so that the same input has the same name on every machine.
 """
@@ -12,11 +12,7 @@ import msgspec
 from tree_oracle.record.array import Array
 from tree_oracle.record.limits import Limits
 from tree_oracle.record.processors import Processors
-from tree_oracle.record.round import Round
 from tree_oracle.record.tree_data import TreeData
-
-CASE_FORMAT = "tree-oracle-case"
-CASE_VERSION = 1
 
 
 class DraftData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,18 +121,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     processors: Processors | None = None  # what is done to every row of every path before a token is chosen by it
     drafter: DrafterData | None = None  # handed to ``generate``, which takes its trees from it
     note: str = ""  # the condition that the case was made to meet
-
-
-class CaseFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that is needed to see one result again, and the rounds that were seen."""
-
-    format: str = CASE_FORMAT
-    version: int = CASE_VERSION
-    check: str
-    target: str
-    decoder: str
-    case: Case
-    rounds: tuple[Round, ...] = ()
 
 
 def case_id(case: Case) -> str:

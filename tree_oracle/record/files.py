@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
@@ -10,7 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from tree_oracle.record.case import CASE_FORMAT, CASE_VERSION, CaseFile
+from tree_oracle.record.asked import ToleranceFile
+from tree_oracle.record.case_file import CASE_FORMAT, CASE_VERSION, CaseFile
 from tree_oracle.record.errors import FileError
 from tree_oracle.record.report import REPORT_FORMAT, REPORT_VERSION, Report
 
@@ -94,6 +96,16 @@ def read_bounded(path: Path, name: str, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise FileError(f"{path} holds more than {max_bytes} bytes; a {name} file is refused above that")
     return data
+
+
+def tolerance_file(path: Path) -> ToleranceFile:
+    """The name and the digest of a tolerance report, which is not read otherwise.
+
+    Raises:
+        FileError: it cannot be read, or is too large.
+    """
+    content = read_bounded(path, "tolerance report", MAX_BYTES)
+    return ToleranceFile(str(path), hashlib.sha256(content).hexdigest())
 
 
 def decoded(data: bytes, path: Path, kind: type[Document], name: str, version: int) -> Document:

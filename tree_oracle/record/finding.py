@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tree_oracle.record.asked import Earlier, Recurs
 from tree_oracle.record.case import Case
 from tree_oracle.record.status import Status
 
@@ -24,3 +25,5 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     diagnosed_on: int = 0  # cases that the suspects were tried on
     case: Case | None = None
     replay: str = ""  # id of the case
+    recurs: Recurs | None = None  # whether a new decoder fails on the case too; None: nobody tried
+    earlier: tuple[Earlier, ...] = ()  # requests after which a new decoder fails on it, where it does not alone

@@ -13,6 +13,8 @@ from itertools import zip_longest
 
 import msgspec
 
+from tree_oracle.record.asked import Asked, ToleranceFile
+from tree_oracle.record.extent import Extent
 from tree_oracle.record.finding import Finding
 from tree_oracle.record.status import Level, Status
 from tree_oracle.record.truth import Grade
@@ -152,12 +154,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     witness: Witness = Witness()
     own: Witness = Witness()  # of these, the rounds whose trees the decoder drafted by itself
     ledger: Ledger = Ledger()
+    extent: Extent | None = None  # None: nobody looked, as in a report of an older release
     environment: dict[str, str] = {}
     required: int | None = None  # the rung asked for; None: the highest that the seams allow
     seed: int | None = None  # of the generated cases; None: the same cases every time
+    cases: int | None = None  # generated per check and seam; None: not kept, as in a report of an older release
+    tolerance: ToleranceFile | None = None  # that the floor was taken from; None: measured on the spot, or not kept
     digest: str = ""  # of all cases judged, see ``tree_oracle.run.stock``
     seconds: dict[str, float] = {}  # how long each check took
     violations: tuple[str, ...] = ()  # what is not true of the list of known failures
+
+    @property
+    def asked(self) -> Asked:
+        """What it takes to run the same again, but for the decoder and its target."""
+        place = {name: self.environment.get(name, "") for name in ("device", "dtype", "attention")}
+        checks = tuple(result.check for result in self.results)
+        return Asked(checks=checks, cases=self.cases, seed=self.seed, tolerance=self.tolerance, **place)
 
     @property
     def counts(self) -> dict[Status, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tree_oracle.record.case import CASE_FORMAT, CASE_VERSION, CaseFile
+from tree_oracle.record.case_file import CASE_FORMAT, CASE_VERSION, CaseFile
 from tree_oracle.record.report import REPORT_FORMAT, REPORT_VERSION, Report
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

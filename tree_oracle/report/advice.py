@@ -48,14 +48,34 @@ def advice(report: Report) -> list[Advice]:
     return [*(found or [_nothing(report)]), *warning]
 
 
-def _failures(report: Report) -> list[Advice]:
-    causes = by_cause(report, Status.FAILED)
-    if not causes:
-        return []
-    every = [(cause, told) for cause in causes for told in cause.told]
+def first_step(report: Report, replay: str) -> str:
+    """One line for the end of a terminal's output: what to type first, or to look at; empty where the run is a pass.
+
+    ``replay``: the command that sees a case again, without the case.
+    """
+    first = _first(report)
+    if not report.exit_code:
+        return ""
+    if first is not None and first[1].finding.replay:
+        return f"{replay} {first[1].result.check}-{first[1].finding.replay}"
+    todo = advice(report)[0]
+    return todo.command or todo.text
+
+
+def _first(report: Report) -> tuple[Cause, Told] | None:
+    """The failure to start with."""
+    every = [(cause, told) for cause in by_cause(report, Status.FAILED) for told in cause.told]
     due = [pair for pair in every if pair[1].result.level is Level.MUST]
-    first, told = min(due or every, key=_worth)
-    count = len({told.result.check for _, told in every})
+    return min(due or every, key=_worth, default=None)
+
+
+def _failures(report: Report) -> list[Advice]:
+    found = _first(report)
+    if found is None:
+        return []
+    (first, told), failed = found, by_cause(report, Status.FAILED)
+    count = len({one.result.check for cause in failed for one in cause.told})
+    due = told.result.level is Level.MUST
     where = f"on the lowest broken rung ({rung(told.result.rung)})" if due else "a should, which decides nothing"
     text = f"Start with {told.result.check}, {where}. {_reach(first, count)}"
     return [Advice(text, replay_line(report, told.result.check, told.finding))]

@@ -7,7 +7,10 @@ import shlex
 
 import msgspec
 
-from tree_oracle.record import CaseFile, Finding, Report
+from tree_oracle.checks import CHECKS
+from tree_oracle.record import Asked, CaseFile, Finding, Report
+from tree_oracle.run.budget import USUAL
+from tree_oracle.run.cases import case_file
 from tree_oracle.run.foreign_python import INTERPRETER
 
 MOST_CASE = 20_000  # characters; a page that holds larger inputs is no page
@@ -26,17 +29,40 @@ def replay_line(report: Report, check: str, finding: Finding) -> str:
 def check_command(report: Report) -> str:
     """The command that runs the same checks again; empty where the decoder was given as an object, which has no name.
 
-    How many cases were generated is not in a report. The digest says whether they were the same.
+    How many cases were generated is not in a report of an older release. The digest says whether they were the same.
     """
-    subject = _subject(report)
+    return _check(_subject(report), report.target, report.asked)
+
+
+def found_by(file: CaseFile) -> str:
+    """The command of the run in which a case was kept, as far as it is known; empty if its decoder has no name."""
+    asked = file.asked or Asked()
+    return _check(_named(file.decoder), file.target, asked)
+
+
+def _check(subject: list[str] | None, target: str, asked: Asked) -> str:
     if subject is None:
         return ""
-    place = report.environment
-    options = {"--target": report.target, "--device": place.get("device"), "--dtype": place.get("dtype")}
-    options |= {"--attention": place.get("attention")} if report.target != "exact" else {}
-    words = [*subject, *(word for name, value in options.items() if value for word in (name, value))]
-    seed = [] if report.seed is None else ["--seed", str(report.seed)]
-    return shlex.join(["tree-oracle", "check", *words, *seed])
+    options = {"--target": target, "--device": asked.device, "--dtype": asked.dtype}
+    options |= {"--attention": asked.attention} if target != "exact" else {}
+    options |= {"--cases": "" if asked.cases in (None, USUAL.cases) else str(asked.cases)}
+    options |= {"--seed": "" if asked.seed is None else str(asked.seed)}
+    options |= {"--tolerance": "" if asked.tolerance is None else asked.tolerance.path}
+    words = [word for name, value in options.items() if value for word in (name, value)]
+    return shlex.join(["tree-oracle", "check", *subject, *_chosen(asked.checks), *words])
+
+
+def _chosen(checks: tuple[str, ...]) -> list[str]:
+    """The options that choose these checks, whole families by their name; none for all of them, or where they are not known."""
+    left, words = set(checks), list[str]()
+    if not left or left >= set(CHECKS):
+        return []
+    for family in dict.fromkeys(CHECKS[name].family for name in checks if name in CHECKS):
+        members = {check.id for check in CHECKS.values() if check.family == family}
+        if members <= left:
+            left -= members
+            words += ["--family", family]
+    return [*words, *(word for name in checks if name in left for word in ("--check", name))]
 
 
 def doctor_command(report: Report) -> str:
@@ -46,19 +72,22 @@ def doctor_command(report: Report) -> str:
 
 def _subject(report: Report) -> list[str] | None:
     """The options that name the decoder. Where its interpreter lies is not kept, so that a reader has to fill in."""
-    decoder = report.decoder
+    named, elsewhere = _named(report.decoder), INTERPRETER in report.environment
+    return ["--python", "PATH", *named] if elsewhere and named else named
+
+
+def _named(decoder: str) -> list[str] | None:
     if decoder == "reference":
         return []
     if decoder.startswith("fault:"):
         return ["--fault", decoder.removeprefix("fault:")]
-    elsewhere = ["--python", "PATH"] if INTERPRETER in report.environment else []
-    return [*elsewhere, "--decoder", decoder] if ":" in decoder else None
+    return ["--decoder", decoder] if ":" in decoder else None
 
 
 def case_text(report: Report, check: str, finding: Finding) -> str:
     """The case file of a finding on one line of ASCII; empty if there is no case, or it is too large to stand in a page."""
-    if finding.case is None:
+    file = case_file(check, finding, report.target, report.decoder, report.asked)
+    if file is None:
         return ""
-    file = CaseFile(check=check, target=report.target, decoder=report.decoder, case=finding.case)
     text = json.dumps(msgspec.to_builtins(file), separators=(",", ":"))
     return text if len(text) <= MOST_CASE else ""

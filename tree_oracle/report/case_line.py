@@ -21,8 +21,7 @@ def case_line(finding: Finding) -> str:
         parts.append(f"draft by depth {' | '.join(' '.join(below) for below in case.draft.laws)}")
     if case.limits is not None:
         parts.append(limit_words(case.limits))
-    if case.processors is not None:
-        parts.append(f"processed by {', '.join(case.processors.applied) or 'nothing'}")
+    parts += _processed(case)
     if finding.round is not None and (len(case.trees) > 1 or (not case.trees and case.draft is None)):
         parts.append(f"round {finding.round}")
     return "; ".join(parts)
@@ -33,8 +32,13 @@ def _batch(case: Case, finding: Finding) -> str:
     asked = f"{counted(len(case.batch), 'request')} with {' + '.join(sizes)} nodes"
     parts = [asked if any(request.trees for request in case.batch) else f"{len(case.batch)} prompts in one call"]
     parts += [limit_words(case.limits)] if case.limits is not None else []
+    parts += _processed(case)
     parts += [f"round {finding.round}, counted over all requests"] if finding.round is not None else []
     return "; ".join(parts)
+
+
+def _processed(case: Case) -> list[str]:
+    return [] if case.processors is None else [f"processed by {', '.join(case.processors.applied) or 'nothing'}"]
 
 
 def _prefix(case: Case) -> str:

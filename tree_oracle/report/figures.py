@@ -55,12 +55,17 @@ def obstacles(before: Report, after: Report) -> tuple[str, ...]:
         ("target", before.target, after.target),
         ("cases (digest)", before.digest, after.digest),
         ("seed", before.seed, after.seed),
+        ("tolerance report (digest)", _floor(before), _floor(after)),
         ("grade of truth", before.grade, after.grade),
         *((name, before.environment.get(name), after.environment.get(name)) for name in _PLACE),
     ]
     found = [f"{name}: {_said(old)} before, {_said(new)} after" for name, old, new in facts if old != new]
     found += [] if before.digest or after.digest else ["cases (digest): in neither report"]
     return (*found, *_work(before, after))
+
+
+def _floor(report: Report) -> str:
+    return "none" if report.tolerance is None else report.tolerance.sha256
 
 
 def _work(before: Report, after: Report) -> list[str]:

@@ -93,6 +93,7 @@ def _facts(report: Report) -> dict[str, Any]:
         "witness": witness_words(report),
         "ended": ending_words(report),
         "coverage": coverage_words(report),
+        "largest": report.extent.words if report.extent is not None else "",
         "truth": truth_words(report),
         "cases": cases_words(report),
         "again": check_command(report),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tree_oracle.record import CheckResult, Report, Status
+from tree_oracle.record import CheckResult, Grade, Report, Status
 
 RUNGS = {
     0: "adapter sane",
@@ -33,6 +33,7 @@ def verdict(report: Report) -> str:
     held, broken = rung(report.held), report.broken
     end = f"weakest broken: {rung(broken)}" if broken is not None else "nothing broken"
     end += ", but the list of known failures is not true" if broken is None and report.violations else ""
+    end += ", by truth of grade D alone" if report.grade == Grade.RECORDED else ""
     return f"strongest held: {held}; {end}"
 
 

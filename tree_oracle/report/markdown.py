@@ -132,6 +132,7 @@ def _facts(report: Report) -> str:
         ("length", length_words(report)),
         ("ended", ending_words(report)),
         ("coverage", coverage_words(report)),
+        ("largest judged", report.extent.words if report.extent is not None else ""),
         ("truth", truth_words(report)),
         ("cases", cases_words(report)),
         *sorted(report.environment.items()),

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tree_oracle.record import CheckResult, Finding, Report, Status, counted
+from tree_oracle.report.advice import first_step
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.causes import once_each
 from tree_oracle.report.ladder import verdict
@@ -93,8 +94,9 @@ def _cases(result: CheckResult) -> str:
     return f"{result.cases:>5} {'case' if result.cases == 1 else 'cases'}"
 
 
-def print_report(console: Console, report: Report, *, replay: str = "tree-oracle replay") -> None:
-    """Everything after the lines of the single checks: explanations from the lowest rung up, counts, verdict."""
+def print_report(console: Console, report: Report, *, replay: str = "tree-oracle replay", first: bool = True) -> None:
+    """Everything after the lines of the single checks: explanations from the lowest rung up, counts, verdict; and with
+    ``first`` what to do first, where something is to be done."""
     for said in _grouped(report):
         console.print()
         _print_finding(console, said, replay)
@@ -104,7 +106,10 @@ def print_report(console: Console, report: Report, *, replay: str = "tree-oracle
     for violation in report.violations:
         console.print(Text(visible(f"known     {violation}"), style="bold red"), soft_wrap=True)
     style = {0: "bold green", 1: "bold red"}.get(report.exit_code, "bold yellow")
-    console.print(Text(f"verdict   {verdict(report)} (exit code {report.exit_code})", style=style))
+    console.print(Text(f"verdict   {verdict(report)} (exit code {report.exit_code})", style=style), soft_wrap=True)
+    step = first_step(report, replay) if first else ""
+    if step:
+        console.print(Text(f"first     {' '.join(visible(step).split())}"), soft_wrap=True)
 
 
 def _facts(report: Report) -> list[str]:

@@ -18,6 +18,7 @@ from tree_oracle.run.cases import keep_case as keep_case
 from tree_oracle.run.cases import load_case as load_case
 from tree_oracle.run.cases import replay as replay
 from tree_oracle.run.cases import save_cases as save_cases
+from tree_oracle.run.cases import seen_again as seen_again
 from tree_oracle.run.child_visit import Caps as Caps
 from tree_oracle.run.known import KnownFailures as KnownFailures
 from tree_oracle.run.known import KnownFailuresError as KnownFailuresError

@@ -21,24 +21,29 @@ from tree_oracle.record import (
     Case,
     CheckResult,
     DecoderError,
+    Earlier,
+    Extent,
     Finding,
     Noise,
+    Recurs,
     Report,
     Round,
     Status,
     TreeOracleError,
     Witness,
     case_id,
+    extent_of,
     worst,
 )
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
-from tree_oracle.run.driver import Driver
 from tree_oracle.run.edges import edges_of
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import AGAINST, Exploration
 from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
+from tree_oracle.run.recurs import Recurrence
+from tree_oracle.run.renewal import Renewal, driver_of
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
@@ -57,6 +62,7 @@ def run_battery(
     *,
     required: int | None = None,
     cases: Sequence[Case] | None = None,
+    earlier: Sequence[Earlier] = (),
     stock: Stock | None = None,
     on_result: Listener = lambda result: None,
 ) -> Report:
@@ -68,13 +74,14 @@ def run_battery(
         budget: how much is tried.
         required: the rung that must be held for exit code 0.
         cases: judged instead of the checks' own, where they fit.
+        earlier: requests that the decoder answers before each of them.
         stock: cases that were made for the same target before.
         on_result: called with each result as soon as it is known.
     """
-    battery = Battery(subject, budget, stock)
+    battery = Battery(subject, budget, stock, earlier=earlier)
     tally = Tally(checks, lambda finished: on_result(finished.result))
     run_missing(battery, tally, cases)
-    return tally.report(required=required, seed=budget.seed)
+    return tally.report(required=required, budget=budget, tolerance=subject.tolerance)
 
 
 def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = None) -> None:
@@ -101,18 +108,20 @@ class Battery:
         supervision: Supervision = NOBODY,
         *,
         broken: int | None = None,
+        earlier: Sequence[Earlier] = (),
     ) -> None:
         self.subject, self.budget, self.supervision = subject, budget, supervision
         self.broken = broken  # the lowest rung on which a check has failed so far
         self.stock = stock or Stock(Stage(subject.truth), cases=budget.cases, seed=budget.seed)
-        self.driver = Driver(
-            subject.decoder, subject.truth.vocab_size, exact=subject.truth.exact, model=subject.target.model
-        )
+        self.driver = driver_of(subject, subject.decoder, subject.target.model)
+        self._earlier = tuple(earlier)  # what the decoder answers before each case that is given to ``finish``
+        self._renewal = Renewal(subject, supervision)
         self._line_up = LineUp(subject.target, subject.truth)
         self._edges = edges_of(subject.target)
         self._witnessed: dict[str, Witness] = {}
         # By seam, case and number of rounds that a check was shown, since several checks judge the same ones.
         self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
+        self._extent = Extent()  # the largest of all that was judged so far
         self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
         self._refused: set[str] = set()  # scenes of which the decoder refused a case
         self._own_word: set[str] = (
@@ -134,7 +143,9 @@ class Battery:
         floor = self.subject.truth.noise() if rows else Noise(origin="")
         took = round(time.monotonic() - began, 3)
         own_word = frozenset(self._own_word)
-        return Finished(result, new, scenes, took, reached, due, rows, floor.samples, floor.origin, own_word)
+        return Finished(
+            result, new, scenes, took, reached, due, self._extent, rows, floor.samples, floor.origin, own_word
+        )
 
     def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
         """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds
@@ -164,9 +175,8 @@ class Battery:
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
         drive, subject = partial(self._rounds, source), self.subject
-        declared = subject.tie_rule, subject.tree_policy, subject.declared_mode
         unwitnessed = partial(self._unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
-        outcome = outcome_of(check, case, subject.truth, drive, *declared, unwitnessed=unwitnessed)
+        outcome = outcome_of(check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed)
         self._note_witness(source, case, outcome)
         if "rows" in check.needs and source.seam in _MODEL_ROWS and not subject.truth.exact:
             shown = [len(round_.rows.numpy()) for round_ in outcome.rounds if round_.rows is not None]
@@ -213,6 +223,7 @@ class Battery:
     def _explore(self, check: Check, source: Source, cases: Sequence[Case] | None, *, shrink: bool) -> Exploration:
         exploration = Exploration(lambda case: self.judge(check, source, case))
         if cases is not None:
+            self._renewal.ask(source, self.driver, self._earlier)
             exploration.run(case for case in cases if source.scene.fits(case))
             return exploration
         exploration.run(self.stock.of(source.scene))
@@ -222,7 +233,14 @@ class Battery:
         if shrink:
             strategy = source.scene.generated(self.stock.stage)
             exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed)
+        exploration.recurrence = self._recurrence(check, source, exploration, self.budget.shrink_runs if shrink else 0)
         return exploration
+
+    def _recurrence(self, check: Check, source: Source, found: Exploration, runs: int) -> Recurrence | None:
+        if not self.budget.diagnose or found.worst_case is None:
+            return None
+        case = found.worst_case[0]
+        return self._renewal.recurrence(check, source, case, self.driver.before(source.seam, case), runs)
 
     def _combine(self, check: Check, explored: list[tuple[Source, Exploration]], *, quick: bool = False) -> CheckResult:
         outcomes = [outcome for _, one in explored for outcome in one.outcomes]
@@ -249,11 +267,13 @@ class Battery:
     def _finding(self, source: Source, exploration: Exploration, *, diagnose_it: bool) -> Finding:
         assert exploration.worst_case is not None
         case, outcome = exploration.worst_case
-        diagnosis = None
-        if diagnose_it and self.budget.diagnose and outcome.status is Status.FAILED:
+        diagnosis, again = None, exploration.recurrence
+        # Else the suspects, whom nobody asked before, would be tried on other terms.
+        by_its_case = not self._earlier and (again is None or again.recurs is Recurs.ALONE)
+        if diagnose_it and self.budget.diagnose and by_its_case and outcome.status is Status.FAILED:
             others, seen = self.stock.of(source.scene), partial(self._rounds, source)
             diagnosis = self._line_up.diagnose(source.seam, case, others, seen, self._elsewhere(source))
-        return explained(outcome.findings[0], case, outcome.rounds, diagnosis)
+        return explained(outcome.findings[0], case, outcome.rounds, diagnosis, again)
 
     def _elsewhere(self, source: Source) -> Iterator[Case]:
         """Listed cases of the other scenes for the same seam, one of each in turn; a scene is made when its turn comes."""
@@ -280,6 +300,8 @@ class Battery:
         seen = name, len(rounds)
         if seen not in self._outcomes:
             self._outcomes[seen] = outcomes_of(case, rounds, self._edges)
+            if outcome.rounds and source.seam in _TEXTS:
+                self._extent |= extent_of(case, outcome.rounds)
         for told, came in self._outcomes[seen].items():
             self._told[told] = came or self._told.get(told, False)
 
@@ -290,12 +312,13 @@ class Battery:
     def _witness(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
         """Note what these rounds show of speculation, where they can, once; the name under which that is known."""
         name = witness_key(source.seam, case_id(case))
-        if source.seam in (Seam.SESSION, Seam.GENERATE, Seam.TAP) and name not in self._witnessed:
+        if source.seam in _TEXTS and name not in self._witnessed:
             self._witnessed[name] = witness_of(rounds)
         return name
 
 
 _MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP)  # where rows are a model's and not the case's
+_TEXTS = (Seam.SESSION, Seam.GENERATE, Seam.TAP)  # where rounds follow one another
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from tree_oracle.checks import choose
-from tree_oracle.record import Case, CheckResult, Report
-from tree_oracle.record.files import MAX_BYTES, read_bounded
-from tree_oracle.run.cases import refuse_misfit
+from tree_oracle.record import Case, CheckResult, Report, ToleranceFile, tolerance_file
 from tree_oracle.run.child_run import run_isolated
 from tree_oracle.run.child_visit import Caps
 from tree_oracle.run.environment import versions
 from tree_oracle.run.journal import Journal
 from tree_oracle.run.known import KnownFailures, no_known_failures
+from tree_oracle.run.misfits import refuse_misfits
 from tree_oracle.run.plan import Plan
 from tree_oracle.run.sources import sources_digest
 from tree_oracle.run.supervision import Supervision
@@ -62,7 +61,10 @@ def carry_out(
     """
     expected = known or no_known_failures()
     plan = msgspec.structs.replace(plan, as_found=expected.checks)
-    kept = None if journal is None else Journal(journal, _identity(plan, caps), resume=resume)
+    # By its content too: a report may be measured again under the same name.
+    floor = None if plan.tolerance is None else tolerance_file(Path(plan.tolerance))
+    kept = None if journal is None else Journal(journal, _identity(plan, caps, floor), resume=resume)
+    asked = _Asked(plan, expected, required, floor)
 
     def finish(finished: Finished) -> None:
         if kept is not None:
@@ -77,10 +79,10 @@ def carry_out(
     try:
         _run(plan, tally, caps, cases)
     except KeyboardInterrupt:
-        raise Interrupted(_report(plan, tally, expected, required) if tally.head is not None else None) from None
+        raise Interrupted(asked.report(tally) if tally.head is not None else None) from None
     if kept is not None:
         kept.close()
-    return _report(plan, tally, expected, required)
+    return asked.report(tally)
 
 
 def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | None) -> None:
@@ -96,19 +98,28 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
         found, plan.target, name=name, device=plan.device, dtype=plan.dtype, attention=plan.attention,
         tolerance=plan.tolerance,
     )  # fmt: skip
-    for case in cases or ():
-        refuse_misfit(case, tally.checks, subject.target)
+    refuse_misfits(plan.earlier, cases or (), tally.checks, subject.target)
     supervision = Supervision(as_found=frozenset(plan.as_found))
-    run_missing(Battery(subject, plan.budget, supervision=supervision, broken=tally.broken), tally, cases)
+    battery = Battery(subject, plan.budget, supervision=supervision, broken=tally.broken, earlier=plan.earlier)
+    run_missing(battery, tally, cases)
 
 
-def _report(plan: Plan, tally: Tally, known: KnownFailures, required: int | None) -> Report:
-    report = tally.report(required=required, seed=plan.budget.seed)
-    results = tuple(known.mark(result) for result in report.results)
-    return msgspec.structs.replace(report, results=results, violations=known.violations(results))
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the report says of the run beside its results."""
+
+    plan: Plan
+    known: KnownFailures
+    required: int | None
+    floor: ToleranceFile | None
+
+    def report(self, tally: Tally) -> Report:
+        report = tally.report(required=self.required, budget=self.plan.budget, tolerance=self.floor)
+        results = tuple(self.known.mark(result) for result in report.results)
+        return msgspec.structs.replace(report, results=results, violations=self.known.violations(results))
 
 
-def _identity(plan: Plan, caps: Caps | None) -> dict[str, object]:
+def _identity(plan: Plan, caps: Caps | None, floor: ToleranceFile | None) -> dict[str, object]:
     """All that decides what the results are."""
     told: dict[str, object] = {
         "plan": plan,
@@ -116,8 +127,6 @@ def _identity(plan: Plan, caps: Caps | None) -> dict[str, object]:
         "sources": sources_digest(plan.decoder),
         "versions": versions(),
     }
-    if plan.tolerance is not None:  # by its content too: a report may be measured again under the same name
-        told["tolerance"] = hashlib.sha256(
-            read_bounded(Path(plan.tolerance), "tolerance report", MAX_BYTES)
-        ).hexdigest()
+    if floor is not None:
+        told["tolerance"] = floor.sha256
     return told

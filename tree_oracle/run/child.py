@@ -20,7 +20,6 @@ from tree_oracle import record
 from tree_oracle.checks import CHECKS, Source
 from tree_oracle.record import Case, CheckResult, TreeOracleError
 from tree_oracle.run.battery import Battery, head_of
-from tree_oracle.run.cases import refuse_misfit
 from tree_oracle.run.child_messages import (
     Done,
     Driven,
@@ -38,6 +37,7 @@ from tree_oracle.run.child_messages import (
 )
 from tree_oracle.run.child_process import STACK_SIGNAL
 from tree_oracle.run.lookup import find_decoder
+from tree_oracle.run.misfits import refuse_misfits
 from tree_oracle.run.subject import DEFAULT_TARGET, Subject, is_factory, make_subject, truth_of
 from tree_oracle.run.supervision import Supervision
 from tree_oracle.target import Target, load_target
@@ -80,9 +80,9 @@ def serve(request: Request, channel: Channel) -> None:
         deadly={(death.seam, death.case_id): death.sentence for death in request.deadly},
         as_found=frozenset(request.plan.as_found),
     )
-    for case in request.cases or ():
-        refuse_misfit(case, [CHECKS[name] for name in request.missing], subject.target)
-    battery = Battery(subject, request.plan.budget, supervision=supervision, broken=request.broken)
+    checks, earlier = [CHECKS[name] for name in request.missing], request.plan.earlier
+    refuse_misfits(earlier, request.cases or (), checks, subject.target)
+    battery = Battery(subject, request.plan.budget, supervision=supervision, broken=request.broken, earlier=earlier)
     for name in request.missing:
         check = CHECKS[name]
         channel.send(Started(name, battery.scenes(check) if request.cases is None else {}))

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from tree_oracle.checks import answers
-from tree_oracle.checks.drive import drive
 from tree_oracle.checks.encodings import laid_out
 from tree_oracle.checks.row_forms import form_words
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Case, Limits, RowKind, TreeData, TreeOracleError
+from tree_oracle.record import TreeData, TreeOracleError
 from tree_oracle.run.described_conventions import described_hint
-from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions, nearest_rows
+from tree_oracle.run.round_conventions import generated_rounds, rounds_hint, session_rounds, wrong_rows
+from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.text_conventions import text_hint
 from tree_oracle.tree import CandidateTree
@@ -106,16 +106,7 @@ def _rows_hint(subject: Subject) -> str:
     if rows.ndim == 2 and rows.shape[0] == len(PREFIX) - 1 + count:
         return "the rows of the prefix are there too: answer the last n rows"
     form = form_words(rows) if rows.shape == (count, subject.truth.vocab_size) else ""
-    return form or _WRONG_ROWS.get(tuple(nearest_rows(rows, PREFIX, TREE, subject.truth)), "")
-
-
-# Whose row stands in the place of each node's, and what that is called.
-_WRONG_ROWS = {
-    TREE.parents: "every node has its parent's row: row v is the law of the token after node v",
-    tuple(
-        range(-1, len(TREE.parents) - 1)
-    ): "the rows begin one too early: row 0 is the law of the token after the root",
-}
+    return form or wrong_rows(rows, PREFIX, TREE, subject.truth)
 
 
 def _accept_hint(subject: Subject) -> str:
@@ -140,18 +131,18 @@ def _path(decoder: Any, tree: CandidateTree, rows: Any) -> list[int]:
     return found
 
 
-def _round_rows_hint(subject: Subject) -> str:
-    """Of the rows that a session shows beside its rounds."""
-    case = Case(prefix=PREFIX, trees=(TREE,), limits=Limits(max_new_tokens=len(TREE.tokens)))
-    shown = drive(subject.decoder, Seam.SESSION, case, subject.truth.vocab_size)
-    rows = [np.asarray(r.rows.numpy()) for r in shown if r.rows is not None and r.row_kind is RowKind.LOGITS]
-    return form_words(np.concatenate(rows)) if rows else ""
+def _session_hint(subject: Subject) -> str:
+    return rounds_hint(session_rounds(subject), subject.truth)
+
+
+def _generate_hint(subject: Subject) -> str:
+    return text_hint(subject) or rounds_hint(generated_rounds(subject), subject.truth)
 
 
 _HINTS: dict[Seam, Callable[[Subject], str]] = {
     Seam.LAY_OUT: _lay_out_hint,
     Seam.TREE_LOGITS: _rows_hint,
     Seam.ACCEPT: _accept_hint,
-    Seam.GENERATE: text_hint,
-    Seam.SESSION: _round_rows_hint,
+    Seam.GENERATE: _generate_hint,
+    Seam.SESSION: _session_hint,
 }

@@ -4,11 +4,15 @@ For each seam, on one small valid case: the answer can be read; the same questio
 off by something usual is named together with the one that would fit; a text may come to its end; and a wrong answer planted
 behind the adapter is noticed by the check that should notice it. An adapter through which nothing wrong can be seen would make
 every check pass.
+
+Rule: answers that are right under another usual convention are laid at the adapter, though a decoder may really be wrong in
+that way: whoever reads the line looks at the adapter first, and the checks judge what is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from tree_oracle.checks import CHECKS, Check, Source
@@ -19,6 +23,7 @@ from tree_oracle.run.budget import Budget
 from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.doctor_ends import examine_ends
 from tree_oracle.run.examined import Examined
+from tree_oracle.run.round_conventions import UNSEEN, session_rounds, unseen_in
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.tamper import TAMPERINGS, Tampered, Tampering
@@ -34,9 +39,10 @@ def examine(subject: Subject) -> Iterator[Examined]:
         if seam not in subject.seams:
             yield Examined(seam=seam.value, what="answers", good=None, sentence="the adapter does not offer it")
             continue
-        answers = _answers(battery, seam)
+        answers, readable = _answers(battery, seam)
         yield answers
-        if answers.good is not False:
+        if readable:
+            yield from _unseen(subject, seam)
             yield from examine_ends(battery, seam)
             yield from _notices(subject, battery.stock, seam)
 
@@ -50,8 +56,8 @@ def _cases(stock: Stock, seam: Seam) -> tuple[tuple[Check, Source, Case], ...]:
     return tuple((check, source, case) for case in stock.of(source.scene)[:_TRIED])
 
 
-def _answers(battery: Battery, seam: Seam) -> Examined:
-    """Whether answers can be read and are repeated."""
+def _answers(battery: Battery, seam: Seam) -> tuple[Examined, bool]:
+    """Whether answers can be read, are repeated and follow our conventions; and whether there is more to be looked at."""
     count, refused = 0, ""
     for _, source, case in _cases(battery.stock, seam):
         try:
@@ -61,15 +67,31 @@ def _answers(battery: Battery, seam: Seam) -> Examined:
             refused = str(refusal)
         except (AdapterError, DecoderError) as error:
             hint = fitting_convention(battery.subject, seam)
-            return Examined(seam=seam.value, what="answers", good=False, sentence=f"{error}{hint}")
+            return _line(seam, False, f"{error}{hint}"), False
         except TreeOracleError as error:
-            return Examined(seam=seam.value, what="answers", good=None, sentence=str(error))
+            return _line(seam, None, str(error)), True
     if refused and not count:
-        return Examined(seam=seam.value, what="answers", good=None, sentence=refused)
+        return _line(seam, None, refused), True
     hint = fitting_convention(battery.subject, seam)
-    if hint:  # a decoder may really be wrong in this way: nothing is decided, but it is looked at first
-        return Examined(seam=seam.value, what="answers", good=None, sentence=f"can be read{hint}")
-    return Examined(seam=seam.value, what="answers", good=True, sentence=f"{count} cases answered, twice the same")
+    if hint:
+        return _line(seam, False, f"can be read{hint}"), True
+    return _line(seam, True, f"{count} cases answered, twice the same"), True
+
+
+def _line(seam: Seam, good: bool | None, sentence: str) -> Examined:
+    return Examined(seam=seam.value, what="answers", good=good, sentence=sentence)
+
+
+def _unseen(subject: Subject, seam: Seam) -> Iterator[Examined]:
+    """One line that names conventions of a session which nobody can see, since its rounds show nothing of the kind."""
+    if seam is not Seam.SESSION:
+        return
+    with suppress(TreeOracleError):  # what cannot be driven was told already
+        names = unseen_in(session_rounds(subject))
+        if names:
+            dark = ", ".join(f"{name} ({UNSEEN[name]})" for name in names)
+            sentence = f"not visible through this adapter, since no round shows it: {dark}"
+            yield Examined(seam=seam.value, what="shows", good=None, sentence=sentence)
 
 
 def _notices(subject: Subject, stock: Stock, seam: Seam) -> Iterator[Examined]:

@@ -8,6 +8,7 @@ where a kernel may sum in another order, only decisions are compared.
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import takewhile
 from typing import Any
 
 from tree_oracle.checks.drive import drive
@@ -15,7 +16,7 @@ from tree_oracle.checks.guard import agree
 from tree_oracle.checks.passes import Passes, passes_of
 from tree_oracle.checks.view import by_request, text_of
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import AdapterError, Case, DecoderError, Round, TreeOracleError, Unsupported, case_id
+from tree_oracle.record import AdapterError, Case, DecoderError, Earlier, Round, TreeOracleError, Unsupported, case_id
 
 _KEPT = 4096  # results held; a case with its cache rows takes some 50 kB
 _ONE_IN_LISTED, _ONE_IN_GENERATED = 2, 4
@@ -53,6 +54,7 @@ class Driver:
         self._compared = _ALL if exact else _DECISIONS
         self._passes: dict[str, Passes] = {}  # by case, what the target was seen to run while whole texts came about
         self._kept: OrderedDict[tuple[Seam, str], tuple[Round, ...] | TreeOracleError] = OrderedDict()
+        self._history: dict[tuple[Seam, str], Case] = {}  # in the order in which they were asked first
 
     def rounds(self, seam: Seam, case: Case) -> tuple[Round, ...]:
         """What the decoder shows, from memory if it was asked before.
@@ -63,6 +65,7 @@ class Driver:
         """
         key = (seam, case_id(case))
         if key not in self._kept:
+            self._history.setdefault(key, case)
             self._kept[key] = self._attempt(seam, case)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
@@ -74,6 +77,17 @@ class Driver:
     def passes(self, case: Case) -> Passes | None:
         """What the target was seen to run while the decoder generated; None where it did not, or nobody could watch."""
         return self._passes.get(case_id(case))
+
+    def ask(self, seam: Seam, case: Case) -> None:
+        """Drive it for what it leaves behind alone."""
+        self._attempt(seam, case)
+
+    def before(self, seam: Seam, case: Case) -> tuple[Earlier, ...]:
+        """What the decoder was asked before this case came through this seam, in order; all, if it never did."""
+        end = (seam, case_id(case))
+        return tuple(
+            Earlier(key[0].value, asked) for key, asked in takewhile(lambda one: one[0] != end, self._history.items())
+        )
 
     def _attempt(self, seam: Seam, case: Case) -> tuple[Round, ...] | TreeOracleError:
         try:

@@ -9,6 +9,6 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at."""
 
     seam: str
-    what: str  # "answers", "repeats", "ends" or "notices"
+    what: str  # "answers", "shows", "ends" or "notices"
     good: bool | None  # None: could not be looked at
     sentence: str

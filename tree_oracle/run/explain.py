@@ -12,11 +12,21 @@ from tree_oracle.tree import CandidateTree, InvalidTree
 
 if TYPE_CHECKING:
     from tree_oracle.run.diagnose import Diagnosis
+    from tree_oracle.run.recurs import Recurrence
 
 
-def explained(finding: Finding, case: Case, rounds: Sequence[Round], diagnosis: Diagnosis | None = None) -> Finding:
+def explained(
+    finding: Finding,
+    case: Case,
+    rounds: Sequence[Round],
+    diagnosis: Diagnosis | None = None,
+    recurrence: Recurrence | None = None,
+) -> Finding:
     """The finding with everything that a reader needs who was not there."""
     found = msgspec.structs.replace(finding, case=case, replay=case_id(case), drawing=_drawing(finding, case, rounds))
+    if recurrence is not None:
+        said = "; ".join(filter(None, (finding.sentence, recurrence.words)))
+        found = msgspec.structs.replace(found, sentence=said, recurs=recurrence.recurs, earlier=recurrence.earlier)
     if diagnosis is None:
         return found
     return msgspec.structs.replace(

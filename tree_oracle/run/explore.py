@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
@@ -17,6 +18,9 @@ from hypothesis.errors import HypothesisException
 from tree_oracle.record import Case, Status, case_id
 from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.stock import search
+
+if TYPE_CHECKING:
+    from tree_oracle.run.recurs import Recurrence
 
 AGAINST = (Status.FAILED, Status.ERROR)
 
@@ -40,6 +44,7 @@ class Exploration:
     outcomes: list[Outcome] = field(default_factory=list)  # in the order of the cases, shrinking excluded
     failed_at: int | None = None  # number of the first case that failed, from 1
     worst_case: tuple[Case, Outcome] | None = None
+    recurrence: Recurrence | None = None  # of that failure on a new decoder
     _seen: dict[str, Outcome] = field(default_factory=dict)
 
     def run(self, cases: Iterable[Case]) -> None:

@@ -34,6 +34,7 @@ from tree_oracle.record import (
     Truth,
     UsageError,
     case_id,
+    tolerance_file,
 )
 from tree_oracle.run.battery import head_of
 from tree_oracle.run.child_visit import Caps
@@ -88,8 +89,10 @@ def run_abroad(
     results = tuple(expected.mark(result) for result in report.results)
     for result in results:
         on_result(result)
+    floor = None if plan.tolerance is None else tolerance_file(Path(plan.tolerance))
+    asked = {"seed": plan.budget.seed, "cases": plan.budget.cases, "tolerance": floor}
     return msgspec.structs.replace(
-        report, results=results, seed=plan.budget.seed, digest=digest, violations=expected.violations(results)
+        report, results=results, digest=digest, violations=expected.violations(results), **asked
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tree_oracle.record import Earlier
 from tree_oracle.run.budget import Budget
 
 
@@ -19,3 +20,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     checks: tuple[str, ...]
     budget: Budget = Budget()
     as_found: tuple[str, ...] = ()  # checks whose failure is neither shrunk nor diagnosed
+    earlier: tuple[Earlier, ...] = ()  # requests that the decoder answers before each case that is handed to the run

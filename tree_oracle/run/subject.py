@@ -17,7 +17,7 @@ from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.mode import mode_of
 from tree_oracle.checks.policy import DeclaredPolicy, policy_of
 from tree_oracle.decoder import Seam, can_tap, seams_of
-from tree_oracle.record import TieRule, Truth, UsageError
+from tree_oracle.record import TieRule, ToleranceFile, Truth, UsageError, tolerance_file
 from tree_oracle.run.ties import tie_rule_of
 from tree_oracle.target import SequentialTruth, Target, load_target
 from tree_oracle.verify.law import Declaration
@@ -40,6 +40,13 @@ class Subject:
     tie_rule: TieRule = TieRule.SMALLEST
     tree_policy: DeclaredPolicy | None = None
     declared_mode: Declaration | None = None
+    factory: Any = None  # what the decoder was made by; None: it was handed over ready
+    tolerance: ToleranceFile | None = None  # that the truth takes its floor from
+
+    @property
+    def declared(self) -> tuple[TieRule, DeclaredPolicy | None, Declaration | None]:
+        """What judges have to know of it."""
+        return self.tie_rule, self.tree_policy, self.declared_mode
 
     @property
     def seams(self) -> frozenset[Seam]:
@@ -85,6 +92,7 @@ def make_subject(
     options = {"device": device, "dtype": dtype, "attention": attention}
     own = load_target(spec, **options) if isinstance(spec, str) else spec
     refuse_small(own)
+    read = None if truth is not None or tolerance is None else tolerance_file(Path(tolerance))
     truth = truth or truth_of(own, tolerance)
     built = call("the factory", decoder, own) if factory else decoder
     if not seams_of(built):
@@ -92,7 +100,8 @@ def make_subject(
         raise UsageError(f"{_name_of(built)} offers no seam; expected at least one of the methods {known}")
     tie_rule = protect("tie_rule", lambda: tie_rule_of(built, truth))
     policy = protect("tree_policy", lambda: policy_of(built))
-    return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy, mode_of(built))
+    made_by = decoder if factory else None
+    return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy, mode_of(built), made_by, read)
 
 
 def truth_of(target: Target, tolerance: str | Path | None = None) -> SequentialTruth:

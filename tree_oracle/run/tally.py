@@ -6,12 +6,26 @@ Rule: a check that was not finished is ``undecided`` in the report, so that half
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 
 import msgspec
 
 from tree_oracle.checks import OUTCOMES, Check
 from tree_oracle.decoder import Seam
-from tree_oracle.record import CheckResult, Ledger, Level, Noise, Report, Status, Witness, counted
+from tree_oracle.record import (
+    CheckResult,
+    Extent,
+    Ledger,
+    Level,
+    Noise,
+    Report,
+    Status,
+    ToleranceFile,
+    Witness,
+    counted,
+)
+from tree_oracle.run.budget import Budget
 from tree_oracle.run.stock import digest_of
 
 FLOOR, OWN_WORD = "floor", "witness"  # in the environment of a report
@@ -36,6 +50,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     seconds: float = 0.0
     reached: frozenset[str] = frozenset()  # outcomes that came about
     due: frozenset[str] = frozenset()  # outcomes that had to, in scenes that were judged to the end
+    extent: Extent = Extent()  # the largest that was judged
     rows: int = 0  # that were held against a floor
     controls: int = 0  # control rows that the floor comes from
     origin: str = ""  # where that floor was measured
@@ -71,7 +86,9 @@ class Tally:
         self._finished[finished.result.check] = finished
         self._on_finished(finished)
 
-    def report(self, *, required: int | None = None, seed: int | None = None) -> Report:
+    def report(
+        self, *, required: int | None = None, budget: Budget | None = None, tolerance: ToleranceFile | None = None
+    ) -> Report:
         """The report. The head must be known."""
         assert self.head is not None
         done = list(self._finished.values())
@@ -83,9 +100,12 @@ class Tally:
             witness=_sum(done),
             own=_own(done),
             ledger=_ledger(done),
+            extent=reduce(or_, (finished.extent for finished in done), Extent()),
             environment=self.head.environment | _floor(done) | _own_word(done),
             required=required,
-            seed=seed,
+            seed=None if budget is None else budget.seed,
+            cases=None if budget is None else budget.cases,
+            tolerance=tolerance,
             digest=digest_of({name: digest for finished in done for name, digest in finished.scenes.items()}),
             seconds={finished.result.check: finished.seconds for finished in done},
         )

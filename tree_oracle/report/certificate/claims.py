@@ -106,6 +106,8 @@ def may_not_say(report: Report) -> Iterator[str]:
         yield "anything about the decoder's own drafts: every tree was handed to it"
     if report.target == "exact":
         yield "that it is right with a trained model: the exact model is small and made for tests"
+    if report.extent is not None and report.extent.words:
+        yield f"anything beyond the largest that was judged in texts and sessions: {report.extent.words}"
     yield "that it is right on another target, device, number format, kernel or version than these"
     yield "anything about speed, or about the quality of a draft"
 

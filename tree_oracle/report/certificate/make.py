@@ -95,7 +95,8 @@ def _result(report: Report) -> Result:
 
 def _again(report: Report) -> Again:
     command = check_command(report)
-    fresh = f"{command} --profile deep" if command and report.seed is None else ""
+    usual = check_command(msgspec.structs.replace(report, cases=None))  # how many cases, the profile says
+    fresh = f"{usual} --profile deep" if command and report.seed is None else ""
     return Again(command=command, seed=report.seed, fresh=fresh)
 
 
