@@ -20,7 +20,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test needs a network, so none
 
 # How long an example takes says nothing about whether it is right, and machines differ.
 settings.register_profile("base", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("base"), derandomize=True, max_examples=30, database=None)
+settings.register_profile("ci", settings.get_profile("base"), derandomize=True, max_examples=20, database=None)
 settings.register_profile("deep", settings.get_profile("base"), derandomize=False, max_examples=2000)
 _PROFILE = os.environ.get("TREE_ORACLE_PROFILE", "ci")
 settings.load_profile(_PROFILE)

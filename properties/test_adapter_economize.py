@@ -25,7 +25,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
     engine_fakes.install(monkeypatch, fake.modules())
 
 
-def _statuses(adapter: Any, *checks: str, step: int = 5) -> dict[str, Status]:
+def _statuses(adapter: Any, *checks: str, step: int = 10) -> dict[str, Status]:
     """By every ``step``-th listed case: each is driven through a loop of Python objects, and slow."""
     found, budget = ground(), Budget(cases=0, shrink_runs=0, diagnose=False)
     cases = some_of(found, step)

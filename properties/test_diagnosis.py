@@ -87,17 +87,17 @@ def shifted_logits_walk(tree: CandidateTree, rows: Rows) -> Decision:
 
 
 HELD_OUT = {
-    "flat-causal-mask": (Parts(lay_out=tril_mask), "VISIBLE-03"),
-    "position-by-slot": (Parts(lay_out=counted_positions), "POSITION-01"),
-    "previous-slot-row": (Parts(walk=shifted_logits_walk), "GATHER-01"),
+    "flat-causal-mask": (Parts(lay_out=tril_mask), "VISIBLE-03", "trees"),
+    "position-by-slot": (Parts(lay_out=counted_positions), "POSITION-01", "rounds"),
+    "previous-slot-row": (Parts(walk=shifted_logits_walk), "GATHER-01", "marked"),
 }
 
 
 @pytest.mark.parametrize("name", HELD_OUT)
 def test_a_fault_that_was_written_apart_is_recognised(name: str) -> None:
     """The cause is named for code that the suspects do not share, alone and certain."""
-    parts, check = HELD_OUT[name]
-    result = result_of(lambda target: ReferenceDecoder(target, parts), check)
+    parts, check, scene = HELD_OUT[name]
+    result = result_of(lambda target: ReferenceDecoder(target, parts), check, scene=scene)
     assert result.findings
     for finding in result.findings:
         assert (causes(finding), finding.certain) == ([name], True)
@@ -125,7 +125,7 @@ def test_an_unusual_fault_is_called_unknown() -> None:
 @pytest.mark.parametrize("name", ["minimum-counted-in-rounds", "minimum-counted-once-per-round"])
 def test_suspects_alike_in_one_scene_are_told_apart_by_another(name: str) -> None:
     """Counting the minimum wrongly is told from counting everything wrongly, by cases with a penalty and no minimum."""
-    result = result_of(FAULTS[name].decoder, "STOP-06")
+    result = result_of(FAULTS[name].decoder, "STOP-06", scene="minimums")
     assert result.findings
     for finding in result.findings:
         assert (causes(finding), finding.certain) == ([name], True)

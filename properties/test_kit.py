@@ -280,7 +280,7 @@ def test_a_decoder_is_judged_on_a_kit(folder: Path) -> None:
     """The reference passes on the kit's target, and a planted fault in it fails."""
     ground = Ground(f"dir:{folder}/target", 0)
     decoders = ReferenceDecoder, find_fault("sibling-leak").decoder
-    right, wrong = (ground.report(decoder, "HISTORY-01") for decoder in decoders)
+    right, wrong = (ground.report(decoder, "HISTORY-02") for decoder in decoders)
     assert (right.exit_code, wrong.exit_code) == (0, 1), (right, wrong)
     assert re.fullmatch(r"from [1-9]\d* control rows; of [1-9]\d* judged rows about .*", right.environment["floor"])
 

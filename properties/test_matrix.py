@@ -17,10 +17,18 @@ from tree_oracle.run import Cell, Named, matrix
 
 
 def test_a_fault_is_seen_where_its_part_shows() -> None:
-    """A wrong position is seen in layouts, rows and whole texts, in no tree and no single decision; its cause is named."""
-    cells = list(matrix(["position-by-slot"]))
-    assert {cell.seam for cell in cells if cell.check} == {"lay_out", "tree_logits", "open", "generate", "tap"}
-    assert {cell.seam for cell in cells if not cell.check} >= {"build_tree", "accept", "move"}
+    """A wrong tree is seen where trees are built and a wrong move where rows are moved, nowhere else; the causes are named."""
+    cells = list(matrix(["orphan-kept", "pool-values-not-moved"]))
+    seen = {(cell.fault, cell.seam) for cell in cells if cell.check}
+    assert seen == {("orphan-kept", "build_tree"), ("pool-values-not-moved", "move")}
+    assert {cell.seam for cell in cells if not cell.check} >= {
+        "lay_out",
+        "tree_logits",
+        "accept",
+        "open",
+        "generate",
+        "tap",
+    }
     assert {cell.named for cell in cells if cell.check} <= {Named.FIRST, Named.ALONE}
     assert all(cell.good for cell in cells)
 

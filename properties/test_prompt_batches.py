@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from grounds import ground, result_of, statuses, with_methods
+from grounds import ground, listed, result_of, statuses, with_methods
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -38,7 +38,7 @@ def answering(change: Callable[[Sequence[Sequence[int]], Answers], Any]) -> Call
 
 
 def judged(decoder: Any, *, whole: bool = False) -> Report:
-    cases = None if whole else ground().stock.of(PROMPT_BATCHES)
+    cases = listed(ground(), 6) if whole else ground().stock.of(PROMPT_BATCHES)
     checks = [CHECKS["SEQUENCE-01"]]
     return run_battery(ground().subject(decoder), checks, LITTLE, cases=cases, stock=ground().stock)
 

@@ -29,7 +29,7 @@ COMMANDS = {
     "an unknown family": ["check", "--family", "COMIT"],
     "an unknown fault": ["check", "--fault", "sibling-leek"],
     "an unknown case": ["replay", "0123456789ab"],
-    "no decoder there": ["check", "--decoder", "no_such_module:Decoder"],
+    "no decoder there": ["check", "--in-process", "--decoder", "no_such_module:Decoder"],
     "not a decoder's name": ["doctor", "--decoder", "decoder"],
 }
 HELD, FAILED, USAGE = 0, 1, 2

@@ -51,6 +51,9 @@ def numbers(value: Any) -> Iterator[Any]:
         yield value
 
 
+@pytest.mark.skipif(
+    os.environ.get("TREE_ORACLE_PROFILE") != "deep", reason="takes ten seconds; `.ci/run` does it, and the profile deep"
+)
 def test_the_reference_makes_the_installed_files_byte_for_byte(tmp_path: Path) -> None:
     """One command makes every file anew, with the same bytes in a process that hashes strings otherwise."""
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(ROOT)}
