@@ -9,30 +9,26 @@ A hang cannot be stopped from inside the process: ``child_run`` runs the same ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from tree_oracle.checks import CHECKS, OUTCOMES, Check, Scene, Source, Stage, outcomes_of, witness_of
+from tree_oracle.checks import Check, Source, Stage
 from tree_oracle.checks.passes import Passes
 from tree_oracle.checks.view import text_of
-from tree_oracle.checks.witness import NO_WITNESS, contradiction, is_own_word, speculated
+from tree_oracle.checks.witness import NO_WITNESS, contradiction, speculated
 from tree_oracle.decoder import Seam
 from tree_oracle.record import (
     Case,
     CheckResult,
     DecoderError,
     Earlier,
-    Extent,
     Finding,
-    Noise,
     Recurs,
     Report,
     Round,
     Status,
     TreeOracleError,
-    Witness,
     case_id,
-    extent_of,
     worst,
 )
 from tree_oracle.run.budget import USUAL, Budget
@@ -40,14 +36,15 @@ from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.edges import edges_of
 from tree_oracle.run.environment import environment
 from tree_oracle.run.explain import explained
-from tree_oracle.run.explore import AGAINST, Exploration
+from tree_oracle.run.explore import Exploration
+from tree_oracle.run.noted import Noted
 from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.recurs import Recurrence
 from tree_oracle.run.renewal import Renewal, driver_of
-from tree_oracle.run.stock import Stock
+from tree_oracle.run.stock import Stock, elsewhere
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
-from tree_oracle.run.tally import Finished, Head, Tally, bare_result, lowest_broken, witness_key
+from tree_oracle.run.tally import Finished, Head, Tally, bare_result, lowest_broken
 
 IN_PROCESS = "none: this process, which cannot stop a hang"
 
@@ -117,44 +114,16 @@ class Battery:
         self._earlier = tuple(earlier)  # what the decoder answers before each case that is given to ``finish``
         self._renewal = Renewal(subject, supervision)
         self._line_up = LineUp(subject.target, subject.truth)
-        self._edges = edges_of(subject.target)
-        self._witnessed: dict[str, Witness] = {}
-        # By seam, case and number of rounds that a check was shown, since several checks judge the same ones.
-        self._outcomes: dict[tuple[str, int], dict[str, bool]] = {}
-        self._extent = Extent()  # the largest of all that was judged so far
-        self._told: dict[str, bool] = {}  # outcomes that the check in hand could tell of, and whether they came about
-        self._refused: set[str] = set()  # scenes of which the decoder refused a case
-        self._own_word: set[str] = (
-            set()
-        )  # cases of which the check in hand was shown nothing but the decoder's own word
-        self._compared: dict[str, int] = {}  # by seam and case, rows that the check in hand held against the floor
+        self._noted = Noted(subject.truth, edges_of(subject.target))
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
-        began, before = time.monotonic(), set(self._witnessed)
-        self._told, self._refused, self._compared, self._own_word = {}, set(), {}, set()
+        began = time.monotonic()
+        self._noted.begin()
         scenes = self.scenes(check) if cases is None else {}
         result = self.run(check, cases, shrink=self.broken is None or check.rung <= self.broken)
         self.broken = lowest_broken([result], self.broken)
-        new = {name: seen for name, seen in self._witnessed.items() if name not in before}
-        reached = frozenset(name for name, came in self._told.items() if came)
-        due = frozenset(self._due(scenes, result))
-        rows = sum(self._compared.values())
-        floor = self.subject.truth.noise() if rows else Noise(origin="")
-        took = round(time.monotonic() - began, 3)
-        own_word = frozenset(self._own_word)
-        return Finished(
-            result, new, scenes, took, reached, due, self._extent, rows, floor.samples, floor.origin, own_word
-        )
-
-    def _due(self, scenes: Iterable[str], result: CheckResult) -> Iterator[str]:
-        """Outcomes that had to come about: a scene for them was judged to the end, no case of it was refused, and its rounds
-        could show them."""
-        if result.status in AGAINST:
-            return
-        for name in self._told:
-            if set(OUTCOMES[name].scenes) & (set(scenes) - self._refused):
-                yield name
+        return self._noted.finished(result, scenes, time.monotonic() - began)
 
     def scenes(self, check: Check) -> dict[str, str]:
         """The digest of every scene that the check uses with this decoder."""
@@ -177,10 +146,7 @@ class Battery:
         drive, subject = partial(self._rounds, source), self.subject
         unwitnessed = partial(self._unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
         outcome = outcome_of(check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed)
-        self._note_witness(source, case, outcome)
-        if "rows" in check.needs and source.seam in _MODEL_ROWS and not subject.truth.exact:
-            shown = [len(round_.rows.numpy()) for round_ in outcome.rounds if round_.rows is not None]
-            self._compared[witness_key(source.seam, case_id(case))] = sum(shown)
+        self._noted.note(check, source, case, outcome, self.driver.passes(case))
         return outcome
 
     def _offered(self, check: Check) -> list[Source]:
@@ -207,7 +173,7 @@ class Battery:
             seen = self._rounds(tap, case)
         except TreeOracleError:
             return False
-        self._witness(tap, case, seen)
+        self._noted.witness(tap, case, seen)
         return text_of(seen) == text_of(rounds) and speculated(case, seen)
 
     def _death(self, source: Source, case: Case) -> str | None:
@@ -272,53 +238,10 @@ class Battery:
         by_its_case = not self._earlier and (again is None or again.recurs is Recurs.ALONE)
         if diagnose_it and self.budget.diagnose and by_its_case and outcome.status is Status.FAILED:
             others, seen = self.stock.of(source.scene), partial(self._rounds, source)
-            diagnosis = self._line_up.diagnose(source.seam, case, others, seen, self._elsewhere(source))
+            diagnosis = self._line_up.diagnose(source.seam, case, others, seen, elsewhere(self.stock, source))
         return explained(outcome.findings[0], case, outcome.rounds, diagnosis, again)
 
-    def _elsewhere(self, source: Source) -> Iterator[Case]:
-        """Listed cases of the other scenes for the same seam, one of each in turn; a scene is made when its turn comes."""
-        scenes = {s.scene.name: s.scene for check in CHECKS.values() for s in check.sources if s.seam is source.seam}
-        waiting = [self._listed(scene) for name, scene in scenes.items() if name != source.scene.name]
-        while waiting:
-            for cases in list(waiting):
-                case = next(cases, None)
-                if case is None:
-                    waiting.remove(cases)
-                else:
-                    yield case
 
-    def _listed(self, scene: Scene) -> Iterator[Case]:
-        yield from self.stock.listed(scene)
-
-    def _note_witness(self, source: Source, case: Case, outcome: Outcome) -> None:
-        rounds = () if self._is_contradicted(source, case, outcome.rounds) else outcome.rounds
-        name = self._witness(source, case, rounds)
-        if source.seam is Seam.GENERATE and is_own_word(case, rounds, self.driver.passes(case)):
-            self._own_word.add(name)
-        if outcome.status is Status.NOT_APPLICABLE and not outcome.rounds:
-            self._refused.add(source.scene.name)
-        seen = name, len(rounds)
-        if seen not in self._outcomes:
-            self._outcomes[seen] = outcomes_of(case, rounds, self._edges)
-            if outcome.rounds and source.seam in _TEXTS:
-                self._extent |= extent_of(case, outcome.rounds)
-        for told, came in self._outcomes[seen].items():
-            self._told[told] = came or self._told.get(told, False)
-
-    def _is_contradicted(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> bool:
-        """Whether a decoder shows rounds of its own, and what the target was seen to run says that no draft was verified."""
-        return source.seam is Seam.GENERATE and bool(contradiction(rounds, self.driver.passes(case)))
-
-    def _witness(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
-        """Note what these rounds show of speculation, where they can, once; the name under which that is known."""
-        name = witness_key(source.seam, case_id(case))
-        if source.seam in _TEXTS and name not in self._witnessed:
-            self._witnessed[name] = witness_of(rounds)
-        return name
-
-
-_MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP)  # where rows are a model's and not the case's
-_TEXTS = (Seam.SESSION, Seam.GENERATE, Seam.TAP)  # where rounds follow one another
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)
 
 

@@ -10,13 +10,13 @@ lines ``scene digest``. Two runs with the same digest judged the same inputs.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from tree_oracle.checks import Scene, Stage
+from tree_oracle.checks import CHECKS, Scene, Source, Stage
 from tree_oracle.checks.frozen import frozen_cases
 from tree_oracle.record import Case, case_id
 
@@ -92,6 +92,23 @@ class Stock:
             found.setdefault(case_id(case), case)
 
         search(scene.generated(self.stage), note, cases=cases, seed=self.seed, shrink=False)
+
+
+def elsewhere(stock: Stock, source: Source) -> Iterator[Case]:
+    """Listed cases of the other scenes for the same seam, one of each in turn; a scene is made when its turn comes."""
+    scenes = {s.scene.name: s.scene for check in CHECKS.values() for s in check.sources if s.seam is source.seam}
+    waiting = [_listed(stock, scene) for name, scene in scenes.items() if name != source.scene.name]
+    while waiting:
+        for cases in list(waiting):
+            case = next(cases, None)
+            if case is None:
+                waiting.remove(cases)
+            else:
+                yield case
+
+
+def _listed(stock: Stock, scene: Scene) -> Iterator[Case]:
+    yield from stock.listed(scene)
 
 
 def digest_of(scenes: Mapping[str, str]) -> str:
