@@ -20,6 +20,7 @@ from tree_oracle.record import (
     CaseFile,
     DecoderError,
     Earlier,
+    FileError,
     Recurs,
     Report,
     Status,
@@ -29,7 +30,7 @@ from tree_oracle.record import (
 )
 from tree_oracle.report.again import check_command, found_by
 from tree_oracle.report.kept import kept_words
-from tree_oracle.run import Budget, replay, save_cases
+from tree_oracle.run import Budget, load_case, replay, save_cases
 from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.recurs import Recurrence, recurrence
 from tree_oracle.target import Target
@@ -168,7 +169,7 @@ def test_state_that_is_left_behind_is_named_and_brought_back(tmp_path: Path) -> 
     right = replay(file, ground().subject(ReferenceDecoder))
     assert right.exit_code == 0
     assert kept_words(right, file) == said
-    bare = msgspec.structs.replace(file, earlier=())
+    bare = msgspec.structs.replace(file, earlier=(), recurs=None)
     assert replay(bare, ground().subject(Leaking)).exit_code == 0  # so it is the earlier request that brings it back
 
 
@@ -183,7 +184,7 @@ def test_a_decoder_that_is_always_wrong_is_diagnosed_as_before(tmp_path: Path) -
     right = replay(file, ground().subject(ReferenceDecoder))
     assert right.exit_code == 0
     assert kept_words(right, file).splitlines() == [
-        f"kept      it failed in a run in which other requests came before it: {finding.sentence}",
+        f"kept      it failed by itself, on a new decoder too: {finding.sentence}",
         f"again     {found_by(file)}",
     ]
 
@@ -238,3 +239,24 @@ def test_an_earlier_request_through_no_seam_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             replay(msgspec.structs.replace(file, earlier=(bad,)), ground().subject(ReferenceDecoder))
+
+
+def test_an_earlier_request_that_the_decoder_no_longer_takes_is_refused(tmp_path: Path) -> None:
+    """Without the method that the earlier requests came through nothing is seen again, and a pass would be a lie."""
+    file = kept(judged(Leaking), tmp_path)
+    moved = tuple(msgspec.structs.replace(one, seam="generate") for one in file.earlier)
+    with pytest.raises(UsageError, match="came through generate, and the decoder does not offer it; it offers accept"):
+        replay(msgspec.structs.replace(file, earlier=moved), ground().subject(Leaking))
+
+
+@pytest.mark.parametrize("change", [{"earlier": ()}, {"recurs": Recurs.ALONE}, {"recurs": None}], ids=str)
+def test_earlier_requests_and_what_is_said_of_them_go_together(change: dict[str, Any], tmp_path: Path) -> None:
+    """A file that says after others and holds none, or holds some and says otherwise, is no case file."""
+    file = kept(judged(Leaking), tmp_path)
+    path = tmp_path / "changed.json"
+    written = msgspec.to_builtins(file) | msgspec.to_builtins(change)
+    path.write_bytes(msgspec.json.encode(written))
+    with pytest.raises(
+        FileError, match=r"earlier requests? that recurs .*; expected some where it recurs 'after others'"
+    ):
+        load_case(str(path))

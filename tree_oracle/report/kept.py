@@ -17,8 +17,7 @@ def kept_words(report: Report, file: CaseFile) -> str:
         return f"kept      it failed after {after}, which came first now too; alone, on a new decoder, it did not"
     if any(result.status in (Status.FAILED, Status.ERROR) for result in report.results):
         return ""
-    said = (
-        f"kept      it failed in a run in which other requests came before it{file.sentence and f': {file.sentence}'}"
-    )
+    where = "by itself, on a new decoder too" if file.recurs is Recurs.ALONE else "after the other requests of its run"
+    said = f"kept      it failed {where}{file.sentence and f': {file.sentence}'}"
     command = found_by(file)
     return "\n".join(map(visible, [said, *([f"again     {command}"] if command else [])]))

@@ -29,7 +29,8 @@ def witness_words(report: Report) -> str:
     if witnessed(report):
         shown = f"{counted(seen.rounds, 'verify round')}, {seen.drafted} drafted, {counted(seen.accepted, 'accepted token')}"
         return "; ".join(filter(None, (shown, report.environment.get("witness"))))
-    if any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
+    rounds = 0 if report.extent is None else report.extent.rounds
+    if rounds or any(set(result.seams) & _WHOLE_ROUNDS for result in report.results):
         return "none: nothing shows that speculation ran"
     return "not needed: single steps were driven, no rounds"
 

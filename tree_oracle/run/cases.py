@@ -27,6 +27,7 @@ from tree_oracle.record import (
     Report,
     Status,
     UsageError,
+    counted,
     read_case,
     write_file,
 )
@@ -102,11 +103,11 @@ def load_case(
 
     Raises:
         UsageError: no such case, or several checks, decoders or targets failed on it and nothing says which is meant.
-        FileError: the file is not a case file.
+        FileError: the file is not a case file, or what it says of earlier requests contradicts itself.
     """
     with suppress(OSError):  # a name that no file can have
         if Path(name).is_file():
-            return read_case(Path(name))
+            return _consistent(read_case(Path(name)))
     paths = {path: _STEM.fullmatch(path.stem) for path in sorted(directory.glob("*.json"))}
     found = {path: stem for path, stem in paths.items() if stem is not None and name in (stem[0], stem[1], stem[2])}
     if not found:
@@ -114,7 +115,16 @@ def load_case(
     several = sorted({stem[1] for stem in found.values()})
     if len(several) > 1:
         raise UsageError(f"case {name!r} was kept for several checks: {', '.join(several)}; name one")
-    return _of_one(name, [read_case(path) for path in found], decoder, target)
+    return _consistent(_of_one(name, [read_case(path) for path in found], decoder, target))
+
+
+def _consistent(file: CaseFile) -> CaseFile:
+    if bool(file.earlier) == (file.recurs is Recurs.AFTER_OTHERS):
+        return file
+    raise FileError(
+        f"a case file with {counted(len(file.earlier), 'earlier request')} that recurs {file.recurs and file.recurs.value!r}; "
+        f"expected some where it recurs {Recurs.AFTER_OTHERS.value!r}, and none elsewhere"
+    )
 
 
 def _of_one(name: str, files: list[CaseFile], decoder: str | None, target: str | None) -> CaseFile:

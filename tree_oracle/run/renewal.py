@@ -11,7 +11,7 @@ from typing import Any
 from tree_oracle.checks import Check, Source
 from tree_oracle.checks.guard import call
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Case, Earlier
+from tree_oracle.record import Case, Earlier, UsageError
 from tree_oracle.run.driver import Driver
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.recurs import NewDecoder, Recurrence, recurrence
@@ -48,8 +48,18 @@ class Renewal:
         return recurrence(make, retry, history, runs)
 
     def ask(self, source: Source, driver: Driver, earlier: Iterable[Earlier]) -> None:
-        """Have a decoder answer what nobody judges."""
+        """Have a decoder answer what nobody judges.
+
+        Raises:
+            UsageError: a request is to come through a method that the decoder does not have, so what followed it cannot be
+                seen again.
+        """
         for one in earlier:
+            if Seam(one.seam) not in self._subject.seams:
+                raise UsageError(
+                    f"an earlier request of this case came through {one.seam}, and the decoder does not offer it; "
+                    f"it offers {', '.join(sorted(seam.value for seam in self._subject.seams)) or 'none'}"
+                )
             place = Source(Seam(one.seam), source.scene)
             with self._supervision.watch(place, one.case):
                 driver.ask(place.seam, one.case)
