@@ -21,8 +21,8 @@ from tree_oracle.run.proof import seeing
 CATCH_WITHIN = 50
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
 SHARE = 120
-# In the profile ci every other twin; which, is a matter of chance only.
-TWINS = list(FAULTS)[:: 1 if os.environ.get("TREE_ORACLE_PROFILE") == "deep" else 2]
+# In the profile ci every third twin; which, is a matter of chance only.
+TWINS = list(FAULTS)[:: 1 if os.environ.get("TREE_ORACLE_PROFILE") == "deep" else 3]
 
 
 def of_check(found: Ground, check: str) -> list[Case]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 
-from tree_oracle import CandidateTree, Limits, Status, Target, check_decoder
+from tree_oracle import CandidateTree, Limits, Report, Status, Target, check_decoder
 from tree_oracle.checks import Stage, choose
 from tree_oracle.decoder import Decision, ReferenceDecoder
 from tree_oracle.decoder.parts import Parts
@@ -64,13 +64,16 @@ class Mixed(Shown):
     mixed = True
 
 
-def statuses(decoder: Any) -> dict[str, Status]:
+def judged(decoder: Any) -> Report:
     """By every third listed case."""
     subject, budget = make_subject(decoder, TIED, truth=truth()), Budget(cases=0, shrink_runs=0, diagnose=False)
     scenes = {source.scene.name: source.scene for check in choose(families=FAMILIES) for source in check.sources}
     cases = [case for scene in scenes.values() for case in stock().of(scene)[::3]]
-    report = run_battery(subject, choose(families=FAMILIES), budget, cases=cases, stock=stock())
-    return {result.check: result.status for result in report.results}
+    return run_battery(subject, choose(families=FAMILIES), budget, cases=cases, stock=stock())
+
+
+def statuses(decoder: Any) -> dict[str, Status]:
+    return {result.check: result.status for result in judged(decoder).results}
 
 
 @cache
@@ -85,7 +88,7 @@ def stock() -> Stock:
 
 def test_the_reference_follows_the_smallest_id_through_planted_ties() -> None:
     """On a target full of planted ties the reference passes, and the tie rule is judged on whole rounds too."""
-    report = check_decoder(ReferenceDecoder, target=TIED, families=FAMILIES, cases=0)
+    report = judged(ReferenceDecoder)
     assert report.exit_code == 0, report
     (ties,) = [result for result in report.results if result.check == "GREEDY-03"]
     assert set(ties.seams) == {"accept", "open"}
