@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: six sweeps into reports/tolerance/, one torch thread.
+# The kept CPU reports: seven sweeps into reports/tolerance/, one torch thread.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"
@@ -27,6 +27,10 @@ dense=()
 for name in llama gpt2 mistral gemma3 qwen3 cohere2; do dense+=(--target "tiny:$name"); done
 sweep cpu-dense-5000-rows "${dense[@]}" --dtype float32 --kernel sdpa --width 33 --prefix 16 --rows 5016
 sweep cpu-gemma2-5000-rows --target tiny:gemma2 --dtype float32 --kernel eager --width 33 --prefix 16 --rows 5016
+every=()
+for name in llama qwen3 gpt2 cohere2 gemma2 gemma3 mistral mixtral gptoss llama4; do every+=(--target "tiny:$name"); done
+sweep cpu-5000-rows "${every[@]}" --dtype float32 --dtype float64 --kernel eager --kernel sdpa-math --kernel sdpa-flash \
+    --width 33 --prefix 16 --rows 5016
 flex=()
 for name in qwen3 llama gemma2 gemma3 llama4 mistral mixtral cohere2 gpt2; do flex+=(--target "tiny:$name"); done
 sweep cpu-flex "${flex[@]}" --dtype float32 --dtype bfloat16 --kernel flex --width 33 --prefix 32 --rows 66
