@@ -28,15 +28,15 @@ from tree_oracle.verify.rules.block import chain_of, kept_weight, path_weights
 from tree_oracle.verify.rules.protocol import ROOT
 
 
-class FilteredTree:
-    """A drawn tree of which only some nodes are left."""
+class SeenTree:
+    """A drafted tree as a wrong rule sees it; those below see some of it otherwise."""
 
-    def __init__(self, tree: DrawnTree, kept: Collection[int]) -> None:
-        self._tree, self._kept = tree, kept
+    def __init__(self, tree: DraftTree) -> None:
+        self._tree = tree
 
     def children(self, node: int) -> tuple[int, ...]:
         """See ``DraftTree``."""
-        return tuple(child for child in self._tree.children(node) if child in self._kept)
+        return self._tree.children(node)
 
     def token(self, node: int) -> int:
         """See ``DraftTree``."""
@@ -49,6 +49,18 @@ class FilteredTree:
     def draft(self, node: int) -> Law:
         """See ``DraftTree``."""
         return self._tree.draft(node)
+
+
+class FilteredTree(SeenTree):
+    """A tree of which only some nodes are left."""
+
+    def __init__(self, tree: DraftTree, kept: Collection[int]) -> None:
+        super().__init__(tree)
+        self._kept = kept
+
+    def children(self, node: int) -> tuple[int, ...]:
+        """Those that are left."""
+        return tuple(child for child in super().children(node) if child in self._kept)
 
 
 def filtered(

@@ -7,6 +7,7 @@ right on every pair and on every chain of two.
 from __future__ import annotations
 
 from tree_oracle.faults.laws.fault import LawFault
+from tree_oracle.faults.laws.trees import SeenTree
 from tree_oracle.record.names import by_name
 from tree_oracle.verify.coin import Coin
 from tree_oracle.verify.law import GOLDEN, INSTANCES, Declaration, NodeScheme, TreeScheme
@@ -38,32 +39,24 @@ def updated_twice(coin: Coin, target: Law, siblings: Siblings) -> Verdict:
     return drawn_from(target)
 
 
-class RowAbove:
+class RowAbove(SeenTree):
     """A tree whose third level is tested by the row of its grandparents, where its parents' is due."""
 
     def __init__(self, tree: DraftTree) -> None:
-        self._tree = tree
+        super().__init__(tree)
         self._paths: dict[int, tuple[int, ...]] = {ROOT: ()}  # the nodes above each node, the root first
 
     def children(self, node: int) -> tuple[int, ...]:
         """See ``DraftTree``."""
-        found = self._tree.children(node)
+        found = super().children(node)
         self._paths |= dict.fromkeys(found, (*self._paths[node], node))
         return found
 
-    def token(self, node: int) -> int:
-        """See ``DraftTree``."""
-        return self._tree.token(node)
-
     def target(self, node: int) -> Law:
-        """See ``DraftTree``."""
+        """The parent's row for a node of the second level that has children."""
         above = self._paths[node]
-        tests = len(above) == 2 and self._tree.children(node)
-        return self._tree.target(above[-1] if tests else node)
-
-    def draft(self, node: int) -> Law:
-        """See ``DraftTree``."""
-        return self._tree.draft(node)
+        tests = len(above) == 2 and super().children(node)
+        return super().target(above[-1] if tests else node)
 
 
 def third_level_by_the_row_above(coin: Coin, tree: DraftTree) -> Outcome:
