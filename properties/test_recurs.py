@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from grounds import ground, result_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tree_oracle.cli import main
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.record import (
     Case,
@@ -260,3 +263,12 @@ def test_earlier_requests_and_what_is_said_of_them_go_together(change: dict[str,
         FileError, match=r"earlier requests? that recurs .*; expected some where it recurs 'after others'"
     ):
         load_case(str(path))
+
+
+def test_another_python_is_not_asked_earlier_requests(tmp_path: Path) -> None:
+    """Such a case is refused there: without the requests before it a pass would be a lie."""
+    (path,) = save_cases(judged(Leaking), tmp_path)
+    words = ["replay", str(path), "--decoder", "mine:Leaking", "--python", sys.executable]
+    refused = CliRunner().invoke(main, words)
+    assert refused.exit_code == 2
+    assert "after earlier requests, which no other Python is asked; replay it without --python" in refused.output

@@ -53,6 +53,7 @@ def replay(
     Earlier requests without which a new decoder did not fail on it come first. Where none were found that bring the failure
     back, a case that does not fail now decides nothing: exit code 4.
     """
+    from tree_oracle.record import UsageError
     from tree_oracle.report.kept import kept_words
     from tree_oracle.run import Budget, Plan, carry_out, load_case, seen_again
 
@@ -71,6 +72,10 @@ def replay(
         heard(seen_again(result, file))
 
     if python is not None:
+        if file.earlier:
+            raise UsageError(
+                "the case was seen to fail after earlier requests, which no other Python is asked; replay it without --python"
+            )
         from tree_oracle.run.foreign import run_abroad
 
         report = run_abroad(
