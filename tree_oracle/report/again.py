@@ -1,4 +1,7 @@
-"""What to type to see a result again, from the report alone. Names in a report are somebody else's text, so they are quoted."""
+"""What to type to see a result again, from the report alone.
+
+Names in a report are somebody else's text, so they are quoted; a decoder or target whose name does not show on one line has no command.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def found_by(file: CaseFile) -> str:
 
 
 def _check(subject: list[str] | None, target: str, asked: Asked) -> str:
-    if subject is None:
+    if subject is None or not target.isprintable():
         return ""
     options = {"--target": target, "--device": asked.device, "--dtype": asked.dtype}
     options |= {"--attention": asked.attention} if target != "exact" else {}
@@ -79,6 +82,8 @@ def _subject(report: Report) -> list[str] | None:
 def _named(decoder: str) -> list[str] | None:
     if decoder == "reference":
         return []
+    if not decoder.isprintable():
+        return None
     if decoder.startswith("fault:"):
         return ["--fault", decoder.removeprefix("fault:")]
     return ["--decoder", decoder] if ":" in decoder else None

@@ -15,7 +15,7 @@ from tree_oracle.record import Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.ladder import Step, rung, steps
 from tree_oracle.report.words import acceptance_words, witnessed
-from tree_oracle.run.tally import FLOOR
+from tree_oracle.run.tally import FLOOR, OWN_WORD
 
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
@@ -99,6 +99,8 @@ def may_not_say(report: Report) -> Iterator[str]:
         yield "that speculation ran: no verify round was witnessed"
     elif not _held(report, _ACCOUNTED):
         yield f"that every token comes of a pass that was seen: {_ACCOUNTED} was not passed"
+    if told := report.environment.get(OWN_WORD):
+        yield f"that speculation ran in every request: it is stated {told}"
     unaccepted = acceptance_words(report)
     if unaccepted:
         yield f"that accepted tokens are handled right: {unaccepted}"
