@@ -219,7 +219,9 @@ def test_a_pass_of_what_never_failed_alone_decides_nothing(tmp_path: Path) -> No
     named = msgspec.structs.replace(file, decoder="mine:Decoder")
     assert f"again     {found_by(named)}" in kept_words(again, named)
     for more in ("mine:Decoder\nagain     rm -r x", "fault:x\u2028y"):
-        assert found_by(msgspec.structs.replace(file, decoder=more)) == ""  # no command, where one line cannot show the name
+        assert (
+            found_by(msgspec.structs.replace(file, decoder=more)) == ""
+        )  # no command, where one line cannot show the name
 
 
 def test_the_command_of_a_kept_case_is_that_of_its_run(tmp_path: Path) -> None:

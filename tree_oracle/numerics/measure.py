@@ -24,14 +24,14 @@ from jaxtyping import Bool
 
 from tree_oracle.numerics.cell import Cell, Control, Figures, Found, Verdict
 from tree_oracle.numerics.compared import Compared, compare, join
-from tree_oracle.numerics.distance import Gaps, Rows, gaps, spread
+from tree_oracle.numerics.distance import Gaps, Rows, spread
 from tree_oracle.numerics.inputs import History, Instance, Lane, instances, reach_of, wrong_histories
 from tree_oracle.numerics.passes import Passes
 from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
 from tree_oracle.numerics.signs import Shown, signs, signs_of_loss
 from tree_oracle.numerics.tolerance import Evidence, effects, tolerance, verdict
 from tree_oracle.numerics.weights import weights_of
-from tree_oracle.record import Unsupported, UsageError, counted
+from tree_oracle.record import Unsupported, UsageError, counted, gaps
 from tree_oracle.target import Target, one_torch_thread
 from tree_oracle.target.backends import backend_for, kernel_named
 from tree_oracle.target.reach import reaches

@@ -1,6 +1,7 @@
 """What to type to see a result again, from the report alone.
 
-Names in a report are somebody else's text, so they are quoted; a decoder or target whose name does not show on one line has no command.
+Names in a report are somebody else's text, so they are quoted; a decoder or target whose name does not show on one line has no
+command.
 """
 
 from __future__ import annotations

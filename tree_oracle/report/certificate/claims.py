@@ -95,6 +95,17 @@ def may_not_say(report: Report) -> Iterator[str]:
     for step in steps(report):
         if step.state not in ("held", "broken"):
             yield f"{step.name}: {step.words}"
+    yield from _unseen(report)
+    if report.target == "exact":
+        yield "that it is right with a trained model: the exact model is small and made for tests"
+    if report.extent is not None and report.extent.words:
+        yield f"anything beyond the largest that was judged in texts and sessions: {report.extent.words}"
+    yield "that it is right on another target, device, number format, kernel or version than these"
+    yield "anything about speed, or about the quality of a draft"
+
+
+def _unseen(report: Report) -> Iterator[str]:
+    """What the rounds do not show."""
     if not witnessed(report):
         yield "that speculation ran: no verify round was witnessed"
     elif not _held(report, _ACCOUNTED):
@@ -106,12 +117,6 @@ def may_not_say(report: Report) -> Iterator[str]:
         yield f"that accepted tokens are handled right: {unaccepted}"
     if not report.own.rounds:
         yield "anything about the decoder's own drafts: every tree was handed to it"
-    if report.target == "exact":
-        yield "that it is right with a trained model: the exact model is small and made for tests"
-    if report.extent is not None and report.extent.words:
-        yield f"anything beyond the largest that was judged in texts and sessions: {report.extent.words}"
-    yield "that it is right on another target, device, number format, kernel or version than these"
-    yield "anything about speed, or about the quality of a draft"
 
 
 def not_covered(report: Report) -> Iterator[str]:
