@@ -1,7 +1,6 @@
 """What to type to see a result again, from the report alone.
 
-Names in a report are somebody else's text, so they are quoted; a decoder or target whose name does not show on one line has no
-command.
+Names in a report are somebody else's text, so they are quoted.
 """
 
 from __future__ import annotations
@@ -39,13 +38,14 @@ def check_command(report: Report) -> str:
 
 
 def found_by(file: CaseFile) -> str:
-    """The command of the run in which a case was kept, as far as it is known; empty if its decoder has no name."""
-    asked = file.asked or Asked()
-    return _check(_named(file.decoder), file.target, asked)
+    """The command of the run in which a case was kept, as far as it is known; empty where no line can show its names."""
+    if not (file.decoder + file.target).isprintable():  # it is printed as one line
+        return ""
+    return _check(_named(file.decoder), file.target, file.asked or Asked())
 
 
 def _check(subject: list[str] | None, target: str, asked: Asked) -> str:
-    if subject is None or not target.isprintable():
+    if subject is None:
         return ""
     options = {"--target": target, "--device": asked.device, "--dtype": asked.dtype}
     options |= {"--attention": asked.attention} if target != "exact" else {}
@@ -83,8 +83,6 @@ def _subject(report: Report) -> list[str] | None:
 def _named(decoder: str) -> list[str] | None:
     if decoder == "reference":
         return []
-    if not decoder.isprintable():
-        return None
     if decoder.startswith("fault:"):
         return ["--fault", decoder.removeprefix("fault:")]
     return ["--decoder", decoder] if ":" in decoder else None

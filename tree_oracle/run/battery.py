@@ -34,7 +34,7 @@ from tree_oracle.record import (
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.edges import edges_of
-from tree_oracle.run.environment import environment
+from tree_oracle.run.environment import decoder_file, environment
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
 from tree_oracle.run.noted import Noted
@@ -90,7 +90,7 @@ def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = N
 
 def head_of(subject: Subject, isolation: str) -> Head:
     """What the report says of the run as a whole."""
-    place = environment(subject.target) | {"isolation": isolation}
+    place = environment(subject.target) | decoder_file(subject.factory or subject.decoder) | {"isolation": isolation}
     return Head(subject.name, subject.target.spec, subject.truth.grade.value, place)
 
 
