@@ -164,7 +164,9 @@ def _watched(case: Case, vocab_size: int) -> Watched | None:
     if case.drafter is None or case.limits is None:
         return None
     ends = case.limits.eos_ids
-    return Watched(ToldDraft(case.drafter.name, case.prefix, case.drafter.text, vocab_size, ends))
+    return Watched(
+        ToldDraft(case.drafter.name, case.prefix, case.drafter.text, vocab_size, (*case.drafter.special, *ends))
+    )
 
 
 def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:
