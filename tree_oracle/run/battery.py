@@ -148,7 +148,10 @@ class Battery:
         """Drive and judge one case."""
         drive, subject = partial(self._rounds, source), self.subject
         unwitnessed = partial(self._evidence.unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
-        outcome = outcome_of(check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed)
+        tapped = source.seam is Seam.TAP
+        outcome = outcome_of(
+            check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed, recovered=tapped
+        )
         self._noted.note(check, source, case, outcome, self._evidence.passes(source, case, outcome.rounds))
         return outcome
 

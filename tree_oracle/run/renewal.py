@@ -43,7 +43,8 @@ class Renewal:
             driver = driver_of(subject, decoder, model)
             self.ask(source, driver, earlier)
             with self._supervision.watch(source, case):
-                return outcome_of(check, case, subject.truth, partial(driver.rounds, source.seam), *subject.declared)
+                rounds, tapped = partial(driver.rounds, source.seam), source.seam is Seam.TAP
+                return outcome_of(check, case, subject.truth, rounds, *subject.declared, recovered=tapped)
 
         return recurrence(make, retry, history, runs)
 
