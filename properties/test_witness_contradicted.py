@@ -152,7 +152,7 @@ class Hidden(Plain):
 
 
 class DraftsBeside(Plain):
-    """With a cache, and before each token a draft is made and scored over the whole text, which nobody looks at."""
+    """Before the text a draft is made and scored over all of the prompt, which nobody looks at."""
 
     def _text(self, text: list[int], limits: Limits) -> list[int]:
         drafts = copy.copy(text)
@@ -241,8 +241,8 @@ FORMS = (bundles, trees, counters)
 Form = Callable[[Tokens, list[Round]], list[dict[str, Any]]]
 
 
-def report_on(made: Callable[[Target], Any], form: Form, *, together: bool = True) -> Report:
-    """A decoder whose rounds are handed over in this form, judged by some prompts, alone and, if so, together."""
+def report_on(made: Callable[[Target], Any], form: Form) -> Report:
+    """A decoder whose rounds are handed over in this form, judged by some prompts, alone and together."""
 
     def factory(target: Target) -> Any:
         decoder = made(target)
@@ -254,7 +254,7 @@ def report_on(made: Callable[[Target], Any], form: Form, *, together: bool = Tru
         )
 
     found = ground()
-    few = [*found.stock.of(PROMPTS)[::4], *(found.stock.of(PROMPT_BATCHES)[::2] if together else [])]
+    few = [*found.stock.of(PROMPTS)[::4], *found.stock.of(PROMPT_BATCHES)[::2]]
     return run_battery(found.subject(factory), ASKED, QUICK, cases=few, stock=found.stock)
 
 
@@ -299,9 +299,10 @@ def test_where_no_second_decoder_can_be_had_it_is_told_what_to_do() -> None:
     assert report.exit_code == 4
 
 
-def test_drafts_that_decide_nothing_are_no_witness_of_bundles() -> None:
-    """Passes that score a draft beside plain decoding with a cache, which the tap reads: steps of several tokens say nothing."""
-    report = report_on(DraftsBeside, bundles, together=False)
+@pytest.mark.parametrize("cached", [True, False])
+def test_drafts_that_decide_nothing_are_no_witness_of_bundles(cached: bool) -> None:
+    """Passes that score a draft beside plain decoding: steps of several tokens say nothing, as the tap reads, or a wrong row shows."""
+    report = report_on(lambda target: DraftsBeside(target, cached=cached), bundles)
     assert all_of(report, Status.NOT_OBSERVABLE)
     assert (
         "passes that score a draft were seen beside these, and decide nothing" in result_of(report, "WITNESS-01").reason

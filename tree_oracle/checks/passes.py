@@ -34,7 +34,7 @@ class Passes(StrEnum):
     DRAFT = "a pass scores a draft, for all that can be told"
     PLAIN = "every token is decided by a pass over the text before it, and no pass scores a draft"
     UNSEEN = "no pass that scores a draft is seen, and not every token is accounted for"
-    BESIDE = "a pass scores a draft, and the tap reads every token off passes over the text before it all the same"
+    BESIDE = "a pass scores a draft, and every token is decided by a pass over the text before it all the same"
     LED = "every token is decided by a pass over the text before it, and changes with it"
 
 

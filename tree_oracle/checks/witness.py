@@ -6,7 +6,7 @@ suggests one; one lump of tokens does not. Where a decoder generates by a target
 calls of the very run that is judged have the last word:
 
     a pass that may score a draft was seen         a claim is believed, and so are steps of several tokens
-    the same, and the tap reads plain decoding     neither is a witness
+    the same, and yet plain decoding decides       steps are no witness; a claim fails WITNESS-03 where the tap can follow it
     plain decoding was seen to make every token    neither is a witness; where the tap can follow it, a claim fails WITNESS-03
     the same, and a wrong draft was put right      a claim is believed, and so are steps of several tokens
     no such pass, and not every token, was seen    a claim is the decoder's own word, and believed; steps alone are no witness

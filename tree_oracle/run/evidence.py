@@ -4,7 +4,8 @@
     rounds look like speculation, the passes are those of plain decoding    a second decoder is led astray
     rounds show no draft                                                    the tap may have seen one
 
-The tap is asked against nothing but steps of several tokens: what trees and counters claim beyond its rounds fails WITNESS-03.
+Against passes that may score a draft nothing is asked but where steps of several tokens are all that there is: what trees and
+counters claim beyond its rounds fails WITNESS-03. Where the tap cannot follow, a second decoder is led astray there too.
 """
 
 from __future__ import annotations
@@ -47,16 +48,19 @@ class Evidence:
             tapped: whether the target can be tapped.
         """
         self._seen, self._passes, self._note, self._astray = seen, passes, note, astray
-        self._supervision, self._tapped, self._led = supervision, tapped, dict[str, Passes]()
+        self._supervision, self._tapped, self._found = supervision, tapped, dict[str, Passes]()
 
     def passes(self, source: Source, case: Case, rounds: Rounds) -> Passes | None:
         """What the target was seen to run for these rounds, by all that can be found out."""
         found = self._passes(case)
         if source.seam is not Seam.GENERATE or not speculated(case, rounds):
             return found
-        if found is Passes.DRAFT and claims_of(rounds) is None and self._is_read_as_plain(source, case):
-            return Passes.BESIDE
-        return self._led_astray(source, case, rounds) if found is Passes.PLAIN else found
+        if found is Passes.PLAIN or (found is Passes.DRAFT and claims_of(rounds) is None):
+            name = case_id(case)
+            if name not in self._found:
+                self._found[name] = self._find_out(found, source, case, rounds)
+            return self._found[name]
+        return found
 
     def unwitnessed(self, source: Source, case: Case, rounds: Rounds) -> str:
         """Why nothing shows that a draft was verified for a text that the decoder generated; empty where something does."""
@@ -77,20 +81,23 @@ class Evidence:
         self._note(tap, case, seen)
         return text_of(seen) == text_of(rounds) and speculated(case, seen)
 
-    def _is_read_as_plain(self, source: Source, case: Case) -> bool:
-        """Whether the tap finds a pass for every token, and no draft in any."""
-        if self._tapped and not case.batch:
-            try:
-                self._seen(Source(Seam.TAP, source.scene), case)
-            except Undrafted:
-                return True
-            except TreeOracleError:
-                return False
-        return False
+    def _find_out(self, found: Passes, source: Source, case: Case, rounds: Rounds) -> Passes:
+        drafted = None if found is Passes.PLAIN else self._is_read(source, case)
+        if drafted is not None:
+            return found if drafted else Passes.BESIDE
+        with self._supervision.watch(source, case):
+            if found is Passes.PLAIN:
+                return self._astray.passes(case, rounds)
+            return Passes.BESIDE if self._astray.decides_alone(case, rounds) else found
 
-    def _led_astray(self, source: Source, case: Case, rounds: Rounds) -> Passes:
-        name = case_id(case)
-        if name not in self._led:
-            with self._supervision.watch(source, case):
-                self._led[name] = self._astray.passes(case, rounds)
-        return self._led[name]
+    def _is_read(self, source: Source, case: Case) -> bool | None:
+        """Whether the tap reads a draft in the passes that decide the text; None where it cannot follow them."""
+        if not self._tapped or case.batch:
+            return None
+        try:
+            self._seen(Source(Seam.TAP, source.scene), case)
+        except Undrafted:
+            return False
+        except TreeOracleError:
+            return None
+        return True
