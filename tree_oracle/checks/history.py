@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.doubt import contradiction_at, doubts_of
 from tree_oracle.checks.rounded import rounded_to
 from tree_oracle.checks.row_forms import form_of
 from tree_oracle.checks.rows import has_power, need_power, same_row
@@ -70,10 +71,17 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
     return fail(
         f"the row of node {node} is not the law after its own history{named}",
         expected=f"argmax {int(truth[node].argmax())} after tokens {' '.join(map(str, tokens[-8:]))} (last of {len(tokens)})",
-        seen=f"argmax {int(seen[node].argmax())}, off by {row_gap(seen[node], truth[node]):.3g} logits{_past(view, index)}",
+        seen=f"argmax {int(seen[node].argmax())}, off by {row_gap(seen[node], truth[node]):.3g} logits{_past(view, index)}"
+        f"{_doubted(view, index)}",
         round=index,
         node=node,
     )
+
+
+def _doubted(view: View, index: int) -> str:
+    """That the tree itself, by which the history is told, is one of two."""
+    doubt = doubts_of(view).get(index)
+    return "" if doubt is None else f"\n{contradiction_at(doubt)}: either may be what is wrong"
 
 
 def _past(view: View, index: int) -> str:
