@@ -2,7 +2,7 @@
 
 A report speaks of the weights, device, dtype and kernel that it measured, and of nothing else: one of others is refused. All
 of its cells for this target are taken together, whatever their sizes: the largest error, the largest change, the smallest
-effect of a wrong history. One cell that gives no number (noise and faults overlap, the plain pass does not meet the rule, ...)
+effect of a wrong history. One cell that gives no number (noise and faults overlap, a sign of something else than rounding, ...)
 takes the number from all, so a report is best measured at the sizes that are judged.
 """
 
@@ -134,7 +134,8 @@ def _smallest(figures: Figures) -> float:
 
 
 def _useless(found: Found) -> str:
-    return f"the tolerance report has no number for {found.cell.name}: {found.verdict.value}: {found.reason}"
+    signs = f" [{', '.join(found.signs)}]" if found.signs else ""
+    return f"the tolerance report has no number for {found.cell.name}: {found.verdict.value}{signs}: {found.reason}"
 
 
 def _origin(path: Path, report: ToleranceReport, cells: Sequence[Found]) -> str:

@@ -18,6 +18,7 @@ MEANS = {
     Verdict.INFEASIBLE: "the plain pass itself exceeds what was measured of it",
     Verdict.UNDECIDED: "too few control rows for so many judged ones",
     Verdict.EXCEEDED: "the tree pass is farther off than the plain pass explains",
+    Verdict.NOT_ROUNDING: "what was measured without a tree does not look like rounding, so a rule from it would hide a fault",
     Verdict.NOT_FINITE: "rows hold NaN or infinity",
     Verdict.UNMEASURED: "the place cannot do it, for the reason given",
 }
