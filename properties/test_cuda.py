@@ -57,8 +57,8 @@ def loaded(cell: Cell) -> Target:
     return load_cell(cell)
 
 
-def cell(target: str, device: str, dtype: str, **size: int) -> Cell:
-    return Cell(target, device, dtype, "sdpa", **({"width": 9, "batch": 1, "prefix": 12} | size))
+def cell(target: str, device: str, dtype: str, *, width: int = 9, batch: int = 1, prefix: int = 12) -> Cell:
+    return Cell(target, device, dtype, "sdpa", width, batch, prefix)
 
 
 def measured(asked: Cell) -> Found:
