@@ -29,7 +29,7 @@ from tree_oracle.numerics.inputs import KINDS, instances, wrong_histories
 from tree_oracle.numerics.routing import in_one_pass
 from tree_oracle.numerics.schema import SCHEMA, schema_json
 from tree_oracle.numerics.sweep import load_cell
-from tree_oracle.record import FileError, UsageError
+from tree_oracle.record import FileError, Unsupported, UsageError
 from tree_oracle.record.files import to_json
 from tree_oracle.target import Target
 
@@ -37,8 +37,8 @@ DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
 PLACE = {"torch": "here"}
 
 
-def cell(target: str, dtype: str = "float32", kernel: str = "sdpa", **size: int) -> Cell:
-    return Cell(target, "cpu", dtype, kernel, **({"width": 12, "batch": 1, "prefix": 14} | size))
+def cell(target: str, dtype: str = "float32", kernel: str = "sdpa", cache: str = "dynamic", **size: int) -> Cell:
+    return Cell(target, "cpu", dtype, kernel, cache=cache, **({"width": 12, "batch": 1, "prefix": 14} | size))
 
 
 @cache
@@ -72,6 +72,27 @@ def test_rounding_of_a_dense_model_shows_no_sign(dtype: str) -> None:
     assert 0 < figures.tree.gap.largest <= 2 * figures.plain.gap.largest + figures.tolerance.floor
     assert figures.tolerance.judged == len(arrays.tree) == 24
     assert figures.tree.gap.largest == arrays.tree.max()
+
+
+def test_a_cache_in_eight_bits_overlaps_and_is_no_sign() -> None:
+    """Its rounding is in tree and plain rows alike, as large as what wrong histories do, so the cell has no number."""
+    found, _ = measure_cell(cell("tiny:llama", cache="fp8", batch=2), loaded("tiny:llama"), rows=24)
+    assert found.cell.name.endswith("prefix 14 cache fp8")
+    assert (found.verdict, found.allowed, found.signs) == (Verdict.OVERLAP, None, ())
+    figures = found.figures
+    assert figures is not None
+    assert figures.plain.gap.p50 > 0.01  # a thousand times what float32 rounds
+    assert figures.tolerance.unexplained == 0
+    assert figures.controls["layout"].change.largest < 1e-4  # moved bit by bit, rounded once
+    assert set(figures.controls) == {"repeat", "width", "layout", "cached", "batch"}
+
+
+def test_a_cache_that_is_not_to_be_had_is_refused() -> None:
+    """Eight bits do not hold the numbers of the exact model, and an unknown cache is named with those that are known."""
+    with pytest.raises(Unsupported, match="the exact model in eight bits is not exact"):
+        measure_cell(cell("exact", cache="fp8"), loaded("exact"), rows=12)
+    with pytest.raises(UsageError, match="unknown cache 'fp4', did you mean 'fp8'.* Known: dynamic, fp8"):
+        measure_cell(cell("exact", cache="fp4"), loaded("exact"), rows=12)
 
 
 def test_sharing_an_expert_with_other_rows_is_no_sign() -> None:
@@ -239,6 +260,15 @@ def test_a_report_matches_its_schema_and_is_read_back(tmp_path: Path) -> None:
     path.write_bytes(b"{}")
     with pytest.raises(FileError, match="is not a tree-oracle-tolerance file"):
         read_tolerance(path)
+
+
+def test_a_report_of_an_older_release_had_no_other_cache() -> None:
+    """A kept report, written before a cell had a cache, is read back as one whose rows no cache has rounded."""
+    kept = Path(__file__).parent.parent / "reports" / "tolerance" / "cpu-heads.json"
+    report = read_tolerance(kept)
+    assert b'"cache"' not in kept.read_bytes()
+    assert {report.sweep.cache, *(found.cell.cache for found in report.cells)} == {"dynamic"}
+    assert tuple(found.cell for found in report.cells) == report.sweep.cells
 
 
 def test_a_sweep_of_nothing_is_refused(tmp_path: Path) -> None:

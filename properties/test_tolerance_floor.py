@@ -85,6 +85,7 @@ REFUSED: dict[str, tuple[Callable[[], ToleranceReport], str]] = {
     "older": (lambda: changed(weights=""), "of an older release"),
     "dtype": (lambda: changed(dtype="bfloat16"), "dtype bfloat16 there, float32"),
     "kernel": (lambda: changed(kernel="eager"), "kernel eager there, sdpa"),
+    "cache": (lambda: changed(cache="fp8"), "cache fp8 there, dynamic of tiny:llama here"),
     "device": (lambda: environment(kind="cuda"), "another device: kind 'cuda' there, 'cpu' here"),
     "processor": (lambda: environment(capability="MMX"), "capability 'MMX' there"),
     "nowhere": (lambda: msgspec.structs.replace(measured(), environment={}), "kind 'not said' there"),

@@ -20,12 +20,14 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     width: int
     batch: int
     prefix: int
+    cache: str = "dynamic"  # that rows are held in (``held``)
 
     @property
     def name(self) -> str:
         """One line that a reader can tell cells apart by."""
         size = f"width {self.width} batch {self.batch} prefix {self.prefix}"
-        return f"{self.target} {self.device} {self.dtype} {self.kernel} {size}"
+        held = "" if self.cache == "dynamic" else f" cache {self.cache}"
+        return f"{self.target} {self.device} {self.dtype} {self.kernel} {size}{held}"
 
 
 class Verdict(StrEnum):

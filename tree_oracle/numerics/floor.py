@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tree_oracle.numerics.cell import Figures, Found, Verdict
 from tree_oracle.numerics.document import ToleranceReport, read_tolerance
+from tree_oracle.numerics.held import DYNAMIC
 from tree_oracle.numerics.weights import weights_of
 from tree_oracle.record import Noise, UsageError
 from tree_oracle.record.installed import FILES
@@ -104,6 +105,7 @@ def _about(cells: Sequence[Found], path: Path, target: Target) -> list[Found]:
     facts: tuple[tuple[str, str, Callable[[Found], str]], ...] = (
         ("dtype", target.dtype, lambda found: found.cell.dtype),
         ("kernel", _kernel(target), lambda found: found.cell.kernel),
+        ("cache", DYNAMIC, lambda found: found.cell.cache),  # what a check runs plain passes without
         ("weights", weights, lambda found: found.weights or "of an older release, which does not say which"),
     )
     left = list(cells)

@@ -93,7 +93,8 @@ def measure_cell(
 
     Raises:
         UsageError: the prefix and a tree do not fit into the target's context, or nothing is asked for.
-        Unsupported: a model that no tree mask is proven for, or another kernel ran than the cell names.
+        Unsupported: a model that no tree mask is proven for, or another kernel ran than the cell names,
+            or a cache that this model or this release has not.
     """
     began, each = time.perf_counter(), cell.width * cell.batch
     if rows < 1:
@@ -122,7 +123,7 @@ class _Measured:
 
     def __init__(self, cell: Cell, target: Target, golden: Target, seed: int) -> None:
         self.cell, self.target, self.golden, self.seed = cell, target, golden, seed
-        self.passes = Passes(target, kernel_named(cell.kernel))
+        self.passes = Passes(target, kernel_named(cell.kernel), cell.cache, cell.prefix - 1)
         self.kernels: tuple[str, ...] = ()
         self.reach = reach_of(reaches(target.model.config))
         self.seen = _Gathered()
