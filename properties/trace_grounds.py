@@ -75,6 +75,26 @@ def _chain(trace: Recorder, request: int, draw: np.random.Generator, vocab: int,
     )
 
 
+def long_trace(path: Path, *, rounds: int, requests: int = 1) -> Path:
+    """Requests of many small rounds with right counts and ends, tokens and trees alone."""
+    with Recorder(path, decoder="long", target="none") as trace:
+        for _ in range(requests):
+            request, root = trace.request([1, 2, 3], max_new_tokens=3 * rounds), 3
+            for place in range(rounds):
+                new = [300 + (7 * place + more) % 500 for more in range(3)]
+                trace.round(
+                    request,
+                    emitted=new,
+                    tokens=[root, *new[:2], 9],
+                    parents=[-1, 0, 1, 0],
+                    accepted=[1, 2],
+                    end="cap" if place == rounds - 1 else None,
+                )
+                root = new[-1]
+            trace.done(request)
+    return path
+
+
 def sealed(line: bytes) -> bytes:
     """The line with the checksum that it ought to have."""
     body = line.rpartition(b',"crc":"')[0] or line.removesuffix(b"}")

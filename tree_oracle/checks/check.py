@@ -45,7 +45,7 @@ class Check:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether its law is about whole texts: then it needs nothing of their rounds but the tokens."""
+        """Whether its law is about whole texts: then it needs nothing of their rounds but the tokens, and the prompt once."""
         return self.needs == ("prefix",)
 
     @property

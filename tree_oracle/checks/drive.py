@@ -67,6 +67,16 @@ def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any =
     return _DRIVES[seam](decoder, case, vocab_size)
 
 
+def drive_text(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+    """The same through ``generate``, for checks of whole texts: what was committed before it only the first round of a text
+    shows, since over n rounds it takes n^2 tokens.
+
+    Raises:
+        AdapterError, DecoderError, Unsupported, NotTaken: as for ``drive``.
+    """
+    return _generate(decoder, case, vocab_size, prompt_only=True)
+
+
 def _ask(owner: Any, method: str, *arguments: Any) -> Any:
     """The answer of a method, which may already raise when it is looked up."""
     return call(method, lambda *given: getattr(owner, method)(*given), *arguments)
@@ -130,14 +140,14 @@ def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.nd
     return _known(prefix, tree, emitted=emitted, accepted=accepted, bonus=bonus)
 
 
-def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
+def _generate(decoder: Any, case: Case, vocab_size: int, *, prompt_only: bool = False) -> tuple[Round, ...]:
     if case.limits is None:
         raise UsageError("a case for generate holds no limits")
     prompts, draft = _prompts(case), _watched(case, vocab_size)
     answer = ask_with_limits(decoder, "generate", prompts, _replace(case.limits), case, draft)
     protect("generate", lambda: _refuse_mapping(answer, "generate answers", "a list with one entry for each prompt"))
     entries = protect("generate", lambda: answers.sequence(answer, "generate", len(prompts)))
-    texts = [_text(entry, prompt, vocab_size) for prompt, entry in zip(prompts, entries, strict=True)]
+    texts = [_text(entry, prompt, vocab_size, prompt_only) for prompt, entry in zip(prompts, entries, strict=True)]
     rounds = tuple(_replace(round_, request=number) for number, text in enumerate(texts) for round_ in text)
     if draft is None:
         return rounds
@@ -155,8 +165,8 @@ def _prompts(case: Case) -> list[tuple[int, ...]]:
     return [request.prompt for request in case.batch] or [case.prefix]
 
 
-def _text(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:
-    return protect("generate", lambda: _generation(entry, prompt, vocab_size))
+def _text(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool) -> tuple[Round, ...]:
+    return protect("generate", lambda: _generation(entry, prompt, vocab_size, prompt_only))
 
 
 def _watched(case: Case, vocab_size: int) -> Watched | None:
@@ -169,16 +179,17 @@ def _watched(case: Case, vocab_size: int) -> Watched | None:
     )
 
 
-def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int) -> tuple[Round, ...]:
+def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool) -> tuple[Round, ...]:
     """Rounds if the decoder shows rounds; otherwise one round that knows nothing but its tokens."""
     _refuse_mapping(
         entry, "an entry of what generate answers is", "the new tokens of one prompt, or a list of its rounds"
     )
     if not isinstance(entry, Sequence) or not entry or not isinstance(entry[0], Round | Mapping):
         return (Round(emitted=answers.tokens(entry, "generate", vocab_size), prefix=prompt),)
-    committed, rounds = list(prompt), []
+    committed, rounds = list(prompt), list[Round]()
     for shown in answers.entries(entry, "generate", "rounds"):
-        rounds.append(read_round(shown, tuple(committed), None, vocab_size))
+        before = None if prompt_only and rounds else tuple(committed)
+        rounds.append(read_round(shown, before, None, vocab_size))
         committed += rounds[-1].emitted
     return tuple(rounds)
 

@@ -104,6 +104,8 @@ def _snapshot(argument: Any) -> Any:
     if isinstance(argument, np.ndarray):
         return ("array", argument.dtype.str, argument.shape, argument.tobytes())
     if isinstance(argument, list | tuple):
+        if _UNCHANGING.issuperset(map(type, argument)):
+            return ("values", tuple(argument))
         return ("sequence", [_snapshot(item) for item in argument])
     if is_dataclass(argument) and not isinstance(argument, type):  # frozen ones can be changed by force
         return ("object", {part.name: _snapshot(getattr(argument, part.name)) for part in fields(argument)})
@@ -131,8 +133,10 @@ def _difference(before: Any, after: Any) -> str:
         return f"{names[0]}: {_difference(before[1][names[0]], after[1][names[0]])}"
     if kind == "array":
         return "the array it was handed holds other values now"
-    if kind == "sequence":
-        inner = next((pair for pair in zip(before[1], after[1], strict=False) if pair[0] != pair[1]), None)
+    if kind in ("values", "sequence"):
+        both = kind == after[0] == "sequence"
+        pairs = zip(before[1], after[1], strict=False) if both else ()
+        inner = next((pair for pair in pairs if pair[0] != pair[1]), None)
         if inner and inner[0][0] != "value":
             return _difference(*inner)
         return f"a list of {counted(len(before[1]), 'entry')} was changed"

@@ -40,12 +40,12 @@ _PLAIN: dict[str, Any] = {
 _RECORDS: dict[str, Any] = {"work": Work, "peers": tuple[Peer, ...], "pool": TreeData}
 
 
-def read_round(shown: Any, prefix: tuple[int, ...], tree: TreeData | None, vocab_size: int) -> Round:
+def read_round(shown: Any, prefix: tuple[int, ...] | None, tree: TreeData | None, vocab_size: int) -> Round:
     """The round, checked field by field.
 
     Args:
         shown: what the decoder handed over.
-        prefix: the tokens that are committed, from what it emitted before.
+        prefix: the tokens that are committed, from what it emitted before; None: they are not kept, and no mask can be read.
         tree: the tree that it was given, if it was given one.
         vocab_size: tokens must lie below this.
 
@@ -58,13 +58,15 @@ def read_round(shown: Any, prefix: tuple[int, ...], tree: TreeData | None, vocab
         raise AdapterError("a round without emitted tokens; they are the one field that every round must have")
     if given.pop("calls", None) is not None:
         raise AdapterError("a round shows calls of the target; they are counted at the target and not told")
-    _same("prefix", given.pop("prefix", None), prefix)
+    shown_prefix = given.pop("prefix", None)
+    if prefix is not None:
+        _same("prefix", shown_prefix, prefix)
     known: dict[str, Any] = {"prefix": prefix, "emitted": answers.tokens(given.pop("emitted"), "emitted", vocab_size)}
     known |= _tree(given, tree, vocab_size)
     count = len(known["tokens"]) if "tokens" in known else None
     for name, value in given.items():
         if value is not None:
-            known[name] = _read(name, value, count, len(prefix), vocab_size)
+            known[name] = _read(name, value, count, None if prefix is None else len(prefix), vocab_size)
     return without_remains(_with_bonus(Round(**known)))
 
 
@@ -122,7 +124,7 @@ def _same(name: str, shown: Any, known: tuple[int, ...]) -> None:
         )
 
 
-def _read(name: str, value: Any, count: int | None, length: int, vocab_size: int) -> Any:
+def _read(name: str, value: Any, count: int | None, length: int | None, vocab_size: int) -> Any:
     """One field, in the form that ``Round`` keeps."""
     if name in _PLAIN:
         return _plain(name, value)
@@ -139,7 +141,7 @@ def _read(name: str, value: Any, count: int | None, length: int, vocab_size: int
     return _by_node(name, value, count, length, vocab_size)
 
 
-def _by_node(name: str, value: Any, count: int, length: int, vocab_size: int) -> Any:
+def _by_node(name: str, value: Any, count: int, length: int | None, vocab_size: int) -> Any:
     if name == "accepted":
         return answers.accepted(value, count)
     if name == "kept":
@@ -147,6 +149,8 @@ def _by_node(name: str, value: Any, count: int, length: int, vocab_size: int) ->
     if name in ("depths", "positions"):
         return tuple(answers.integers(value, name, count).tolist())
     if name == "visible":
+        if length is None:
+            raise AdapterError("a round shows visible where nobody keeps what was committed before it")
         return Array.of(answers.visible({"visible": value}, count, length - 1 + count))
     if name in ("rows", "processed"):
         return Array.of(answers.rows(value, name, count, vocab_size))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 from tree_oracle.metrics.counts import MetricError, count_round
 from tree_oracle.record import EndReason, Round, TreeData
@@ -113,14 +114,14 @@ def coverage(requests: Sequence[Sequence[Round]]) -> tuple[Coverage, ...]:
 
 def _covered(rounds: Sequence[Round]) -> list[tuple[int, int, int]]:
     """For each round with a pool: tokens known, as deep as it was drafted, and how many of them pool and tree hold in a row."""
-    found, text = [], tuple[int, ...]()
+    found, behind = [], list[int]()  # what is emitted from here on, the last token first
     for round_ in reversed(rounds):
-        text = (*round_.emitted, *text)
+        behind += reversed(round_.emitted)
         if round_.pool is None:
             continue
         if round_.tokens is None or round_.parents is None:
             raise MetricError("a round shows its pool and not its tree; coverage needs both")
-        known = text[: max(_depths(round_.pool))]
+        known = tuple(islice(reversed(behind), max(_depths(round_.pool))))
         packed = TreeData(round_.tokens, round_.parents)
         found.append((len(known), len(_follow(round_.pool, known)) - 1, len(_follow(packed, known)) - 1))
     return found

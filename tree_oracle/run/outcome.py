@@ -171,12 +171,13 @@ def _is_generation(case: Case) -> bool:
 
 
 def _missing(check: Check, rounds: tuple[Round, ...]) -> str:
-    """The first field that the check needs and some round does not show; what nothing is built on need not be shown."""
+    """The first field that the check needs and some round does not show; what nothing is built on need not be shown, and
+    what was committed before a whole text only once."""
     return next(
         (
             name
             for name in check.needs
-            for round_ in rounds
+            for round_ in (rounds[:1] if check.reads_texts else rounds)
             if getattr(round_, name) is None and (is_built_on(round_) or name not in _FOR_THE_NEXT)
         ),
         "",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from tree_oracle.checks import Check
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Array, Case, Grade, Limits, Round, Truth
-from tree_oracle.trace import Recorded, RecordedTruth, Replay, Request, completed
+from tree_oracle.trace import History, Recorded, RecordedTruth, Replay, Request, completed
 
 PAIRS = ("COMMIT-03",)
 BESIDE = ("NUMERIC-02",)
@@ -41,6 +42,7 @@ class Recounted:
     truth: Truth
     lines: tuple[int, ...]  # of the trace, one for each round
     controls: tuple[Round, ...] = ()  # without any tree, after the tokens of one of its nodes
+    text: bool = False  # judged by its tokens alone, so that no round shows what was committed before it but the first
 
 
 def reads_rounds(check: Check) -> bool:
@@ -67,7 +69,7 @@ class Reader:
 
     truth: Truth | None
     control: RecordedTruth | None = None
-    alone: Mapping[tuple[int, ...], np.ndarray] = field(default_factory=dict)
+    alone: Mapping[History, np.ndarray] = field(default_factory=dict)
 
     def texts(self, request: Request) -> Iterator[Recounted]:
         """The whole text. Where it has no end yet, or nobody said where it must end, only its tokens can be judged."""
@@ -75,33 +77,32 @@ class Reader:
         limits = request.limits if ended(request) and request.limits is not None else Limits(len(request.emitted))
         truth = self.truth or RecordedTruth(Grade.RECORDED, ANY_TOKEN)
         case = Case(prefix=request.prompt, limits=limits)
-        yield Recounted(case, Replay(request.prompt, rounds), truth, tuple(one.line for one in request.rounds))
+        lines = tuple(one.line for one in request.rounds)
+        yield Recounted(case, Replay(request.prompt, rounds), truth, lines, text=True)
 
     def rounds(self, request: Request) -> Iterator[Recounted]:
         """Every round that shows a draft; the last of a text may be cut, and nothing is built on the cache it leaves."""
-        for prefix, one in request.with_prefixes():
+        for one in request.rounds:
             if drafted(one):
-                found = self._alone(prefix, one)
+                found = self._alone(request.prefix(one), one)
                 last = request.done and one is request.rounds[-1]
                 yield _without_remains(found) if last else found
 
     def pairs(self, request: Request) -> Iterator[Recounted]:
         """Every round that shows a draft, after the one before it."""
-        before: tuple[tuple[int, ...], Recorded] | None = None
-        for prefix, one in request.with_prefixes():
-            if before is not None and drafted(one):
-                second, first = self._alone(prefix, one), self._alone(*before)
-                replay = Replay(before[0], (*first.replay.rounds, *second.replay.rounds))
-                yield Recounted(
-                    Case(prefix=before[0], limits=_UNBOUNDED), replay, second.truth, (before[1].line, one.line)
-                )
-            before = (prefix, one)
+        for before, one in pairwise(request.rounds):
+            if drafted(one):
+                first, second = (self._alone(request.prefix(each), each) for each in (before, one))
+                prompt = first.replay.prompt
+                replay = Replay(prompt, (*first.replay.rounds, *second.replay.rounds))
+                yield Recounted(Case(prefix=prompt, limits=_UNBOUNDED), replay, second.truth, (before.line, one.line))
 
     def beside(self, request: Request) -> Iterator[Recounted]:
         """Every round that shows a draft and whole rows, with the control rounds after the tokens of its nodes."""
-        for prefix, one in request.with_prefixes():
+        for one in request.rounds if self.alone else ():
             if not drafted(one) or one.summary is not None or (one.round.rows is None and "rows" not in one.beside):
                 continue
+            prefix = request.prefix(one)
             found = self._alone(prefix, one)
             (round_,) = found.replay.rounds
             texts = _texts(prefix, round_) or ()
@@ -111,7 +112,8 @@ class Reader:
 
     def chosen(self, request: Request) -> Iterator[Recounted]:
         """Every round as a text of its own, as far as a control row stands for each token; without control rows by its own."""
-        for prefix, one in request.with_prefixes():
+        for one in request.rounds:
+            prefix = request.prefix(one)
             alone = self._alone(prefix, one)
             (round_,) = alone.replay.rounds
             truth = self.control or own_rows(prefix, round_)
@@ -215,8 +217,9 @@ def _control(text: tuple[int, ...], row: np.ndarray) -> Round:
 Cases = Callable[[Request], Iterator[Recounted]]
 
 
-def one_row(prefix: tuple[int, ...], round_: Round) -> tuple[tuple[int, ...], np.ndarray] | None:
-    """A control round's row with the tokens that it stands after; None if it shows none, or one that is no law."""
+def one_row(round_: Round) -> np.ndarray | None:
+    """A control round's row; None if it shows none, or one that is no law."""
     if round_.rows is None or not _are_laws(round_.rows) or len(round_.rows.numpy()) != 1:
         return None
-    return prefix, np.asarray(round_.rows.numpy(), dtype=np.float64)[0]
+    (row,) = np.asarray(round_.rows.numpy(), dtype=np.float64)
+    return np.asarray(row)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tree_oracle.record import Grade, Noise, Truth, row_gap
 from tree_oracle.run.trace_cases import one_row
-from tree_oracle.trace import RecordedTruth, Request, Requests, completed
+from tree_oracle.trace import Beginning, History, RecordedTruth, Request, Requests, completed
 
 KEPT = 2**28
 _ORIGIN = "from the control rounds of the trace"
@@ -24,12 +24,13 @@ _ORIGIN = "from the control rounds of the trace"
 class Controls:
     """Control rows of a trace: the first after each history, and how far later ones were from it."""
 
-    rows: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
+    rows: dict[History, np.ndarray] = field(default_factory=dict)
     repeats: list[float] = field(default_factory=list)
-    partial: set[tuple[int, ...]] = field(default_factory=set)  # histories whose row is known in part: a summary
+    partial: set[History] = field(default_factory=set)  # histories whose row is known in part: a summary
+    held: int = 0  # bytes of the rows
 
     @property
-    def whole(self) -> dict[tuple[int, ...], np.ndarray]:
+    def whole(self) -> dict[History, np.ndarray]:
         """The rows of which every entry was recorded."""
         return {history: row for history, row in self.rows.items() if history not in self.partial}
 
@@ -39,25 +40,22 @@ class Controls:
 
     def take(self, request: Request) -> None:
         """Read the control rounds of a request."""
-        for prefix, one in request.with_prefixes():
-            if one.round.control and self._bytes() < KEPT:
-                round_ = one.whole()
+        for one in request.rounds:
+            if one.round.control and self.held < KEPT:
+                round_, history = one.whole(), Beginning(request.text, one.before)
                 if one.summary is not None:
                     round_ = msgspec.structs.replace(round_, rows=completed(one.summary, None))
-                    self.partial.add(prefix)
-                self._keep(one_row(prefix, round_))
+                    self.partial.add(history)
+                self._keep(history, one_row(round_))
 
-    def _keep(self, found: tuple[tuple[int, ...], np.ndarray] | None) -> None:
-        if found is None:
+    def _keep(self, history: History, row: np.ndarray | None) -> None:
+        if row is None:
             return
-        history, row = found
         if history in self.rows:
             self.repeats.append(_gap(row, self.rows[history]))
         else:
             self.rows[history] = row
-
-    def _bytes(self) -> int:
-        return len(self.rows) * next((row.nbytes for row in self.rows.values()), 0)
+            self.held += row.nbytes
 
 
 def controls_of(requests: Requests) -> Controls:

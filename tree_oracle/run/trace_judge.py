@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks import Check, witness_of
-from tree_oracle.checks.drive import drive
+from tree_oracle.checks.drive import drive, drive_text
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import (
     Case,
@@ -190,8 +190,11 @@ def _is_chain(round_: Round) -> bool:
 
 def _answer(recounted: Recounted) -> Answer:
     """Drive the replay once, through the seam of whole generations, as any other decoder."""
+    replay, case, vocab_size = recounted.replay, recounted.case, recounted.truth.vocab_size
     try:
-        rounds = drive(recounted.replay, Seam.GENERATE, recounted.case, recounted.truth.vocab_size)
+        rounds = (
+            drive_text(replay, case, vocab_size) if recounted.text else drive(replay, Seam.GENERATE, case, vocab_size)
+        )
     except TreeOracleError as error:
         refusal = error
 

@@ -1,6 +1,7 @@
 """Recorded traces: a format of JSON lines for what a decoder did, its recorder, and readers that trust nothing."""
 
 from tree_oracle.trace.arrays import read_arrays as read_arrays
+from tree_oracle.trace.beginning import Beginning as Beginning
 from tree_oracle.trace.contents import Contents as Contents
 from tree_oracle.trace.contents import contents_of as contents_of
 from tree_oracle.trace.contents import find_request as find_request
@@ -28,5 +29,6 @@ from tree_oracle.trace.requests import Requests as Requests
 from tree_oracle.trace.summary import completed as completed
 from tree_oracle.trace.tree_oracle_record import Recorder as Recorder
 from tree_oracle.trace.tree_oracle_record import RecordError as RecordError
+from tree_oracle.trace.truths import History as History
 from tree_oracle.trace.truths import NotRecorded as NotRecorded
 from tree_oracle.trace.truths import RecordedTruth as RecordedTruth

@@ -58,6 +58,7 @@ class TraceReader:
     def __init__(self, path: Path, *, partial: bool = False, max_line: int = MAX_LINE) -> None:
         self.path, self.partial, self.complete = path, partial, False
         self.line = 0  # the number of the last line read, from 1
+        self.size = 0  # its bytes
         self._max_line = max_line
         self._open: dict[int, int] = {}  # tokens of each open request
         self._held = 0
@@ -80,7 +81,7 @@ class TraceReader:
     def _whole_lines(self) -> Iterator[bytes]:
         with open_plain(self.path) as file:
             while data := file.readline(self._max_line + 1):
-                self.line += 1
+                self.line, self.size = self.line + 1, len(data)
                 if len(data) > self._max_line:
                     raise OversizedTrace(self.path, self.line, f"more than {self._max_line} bytes in one line")
                 if not data.endswith(b"\n"):

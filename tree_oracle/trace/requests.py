@@ -1,6 +1,7 @@
 """The requests of a trace, each whole as soon as it is done, rounds of others in between.
 
-Memory is that of the requests that are open, without the arrays beside them, which are read when they are asked for.
+Memory is that of the requests that are open, without the arrays beside them, which are read when they are asked for. A text is
+held once, whatever its rounds are: what was committed before a round is the beginning of it.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from tree_oracle.trace.reader import TraceReader
 from tree_oracle.trace.summary import refuse_misfit
 
 MAX_HELD = 2**30  # bytes of arrays that stand in the lines of open requests
+MAX_TOLD = 2**27  # bytes of the lines of their rounds without these; decoded they take some ten times as many
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One round as it was written. ``line`` counts from 1."""
+    """One round as it was written. ``line`` counts from 1; ``before`` it so many tokens were committed."""
 
     path: Path
     line: int
     round: Round
     beside: tuple[str, ...] = ()
     summary: Summary | None = None
+    before: int = 0
 
     @property
     def tokens_only(self) -> Round:
@@ -72,7 +75,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Request:
-    """One request. ``done``: the decoder said that nothing follows."""
+    """One request. ``done``: the decoder said that nothing follows. ``size``: bytes that its lines hold, arrays and others."""
 
     number: int
     line: int
@@ -81,6 +84,11 @@ class Request:
     greedy: bool = True
     rounds: list[Recorded] = field(default_factory=list)
     done: bool = False
+    size: tuple[int, int] = (0, 0)
+    text: list[int] = field(init=False)  # the prompt and all that was emitted since
+
+    def __post_init__(self) -> None:
+        self.text = list(self.prompt)
 
     @property
     def control(self) -> bool:
@@ -90,14 +98,16 @@ class Request:
     @property
     def emitted(self) -> tuple[int, ...]:
         """The tokens of all rounds."""
-        return tuple(token for one in self.rounds for token in one.round.emitted)
+        return tuple(self.text[len(self.prompt) :])
 
-    def with_prefixes(self) -> Iterator[tuple[tuple[int, ...], Recorded]]:
-        """Each round after the tokens that were committed before it."""
-        text = self.prompt
-        for one in self.rounds:
-            yield text, one
-            text = (*text, *one.round.emitted)
+    def prefix(self, one: Recorded) -> tuple[int, ...]:
+        """The tokens that were committed before one of its rounds, root last."""
+        return tuple(self.text[: one.before])
+
+    def take(self, one: Recorded) -> None:
+        """Its next round."""
+        self.rounds.append(one)
+        self.text += one.round.emitted
 
 
 class Requests:
@@ -107,7 +117,7 @@ class Requests:
         self.reader = reader
         self.head: Head | None = None
         self._open: dict[int, Request] = {}
-        self._held = 0
+        self._held = self._told = 0
 
     def __iter__(self) -> Iterator[Request]:
         """Every request when it is done, then those that never were, in the order of admission.
@@ -128,7 +138,7 @@ class Requests:
                 case DoneLine():
                     found = self._open.pop(line.request)
                     found.done = True
-                    self._held -= sum(map(_held, found.rounds))
+                    self._held, self._told = self._held - found.size[0], self._told - found.size[1]
                     yield found
         yield from self._open.values()
 
@@ -137,14 +147,23 @@ class Requests:
         path = self.reader.path
         if line.summary is not None:
             refuse_misfit(line, path, at)
-        if line.round.prefix is not None and line.round.prefix != (*request.prompt, *request.emitted):
+        if line.round.prefix is not None and list(line.round.prefix) != request.text:
             raise InconsistentTrace(path, at, "prefix is not the prompt and what was emitted since")
         rank = self.head.rank if self.head is not None else 0
-        found = Recorded(path, at, msgspec.structs.replace(line.round, rank=rank), line.beside, line.summary)
-        request.rounds.append(found)
-        self._held += _held(found)
-        if self._held > MAX_HELD:
-            raise OversizedTrace(path, at, f"arrays in the lines of open requests hold more than {MAX_HELD} bytes")
+        round_ = msgspec.structs.replace(line.round, rank=rank, prefix=None)  # the request's text begins with it
+        found = Recorded(path, at, round_, line.beside, line.summary, len(request.text))
+        request.take(found)
+        self._hold(request, found)
+
+    def _hold(self, request: Request, found: Recorded) -> None:
+        held = _held(found)
+        told = self.reader.size - held * 4 // 3  # three bytes of an array are four characters of its line
+        request.size = request.size[0] + held, request.size[1] + told
+        self._held, self._told = self._held + held, self._told + told
+        for what, bytes_, most in (("arrays in", self._held, MAX_HELD), ("all else in", self._told, MAX_TOLD)):
+            if bytes_ > most:
+                said = f"{what} the lines of open requests hold more than {most} bytes"
+                raise OversizedTrace(found.path, found.line, said)
 
 
 def _held(one: Recorded) -> int:

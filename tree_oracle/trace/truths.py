@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Float
 
 from tree_oracle.record import Continuation, Grade, LayerRows, Limits, Noise, TreeOracleError
+from tree_oracle.trace.beginning import Beginning
 
-History = tuple[int, ...]
+History = tuple[int, ...] | Beginning
 
 
 class NotRecorded(TreeOracleError, LookupError):
