@@ -19,6 +19,14 @@ def newer(part: Callable[[], Any], value: str) -> Use:
     return lambda: setattr(part(), "fp32_precision", value)
 
 
+def for_all() -> None:
+    """TF32 wherever an operation says nothing itself."""
+    backends: Any = torch.backends
+    for part in (MATMUL, backends.mkldnn.matmul, backends.cudnn.conv, backends.cudnn.rnn):
+        part.fp32_precision = "none"
+    backends.fp32_precision = "tf32"
+
+
 # What a program did, and then: TF32 in products, TF32 in convolutions, the word of a processor.
 OLDER: dict[str, tuple[Use, tuple[bool, bool, str]]] = {
     "nothing": (lambda: None, (False, True, "highest")),
@@ -31,6 +39,7 @@ NEW: dict[str, tuple[Use, tuple[bool, bool, str]]] = {
     "products, not": (newer(lambda: MATMUL, "ieee"), (False, True, "highest")),
     "convolutions, not": (newer(lambda: CUDNN.conv, "ieee"), (False, False, "highest")),  # type: ignore[attr-defined]
     "processor": (newer(lambda: torch.backends.mkldnn.matmul, "bf16"), (False, True, "medium")),  # type: ignore[attr-defined]
+    "for all": (for_all, (True, True, "high")),
     "older flag": (lambda: setattr(MATMUL, "allow_tf32", True), (True, True, "highest")),
 }
 
@@ -38,6 +47,8 @@ NEW: dict[str, tuple[Use, tuple[bool, bool, str]]] = {
 @pytest.fixture(autouse=True)
 def as_torch_starts() -> Iterator[None]:
     def start() -> None:
+        if NEWER:
+            newer(lambda: torch.backends, "none")()
         torch.set_float32_matmul_precision("highest")
         CUDNN.allow_tf32 = True
 
