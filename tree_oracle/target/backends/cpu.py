@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import torch
 
 from tree_oracle.target.backends.backend import Backend
 from tree_oracle.target.backends.facts import DeviceFacts, facts_of
+from tree_oracle.target.backends.float32 import full_float32, matmul_on_cpu
 
 
 class CpuBackend(Backend):
@@ -28,18 +28,12 @@ class CpuBackend(Backend):
             self.device,
             name=_processor(),
             capability=torch.backends.cpu.get_cpu_capability(),
-            reduced_float32=f"matmul {torch.get_float32_matmul_precision()}",
+            reduced_float32=f"matmul {matmul_on_cpu()}",
         )
 
-    @contextmanager
-    def full_precision(self) -> Iterator[None]:
+    def full_precision(self) -> AbstractContextManager[None]:
         """Float32 products at the highest precision, the setting that torch starts with."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        try:
-            yield
-        finally:
-            torch.set_float32_matmul_precision(before)
+        return full_float32()
 
 
 def _processor() -> str:
