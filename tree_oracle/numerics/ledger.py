@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from tree_oracle.masked.kinds import layer_kinds
-from tree_oracle.record import Round, UsageError
+from tree_oracle.record import Call, Round, UsageError
 
 
 class ModelShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,19 +94,26 @@ def _work(one: Round, shape: ModelShape) -> RoundWork:
 def _rows(one: Round, n: int, cached: int) -> tuple[int, int]:
     """Rows of the pass over the tree, and how many of them are committed tokens; as many as nodes where no call was seen.
 
+    That pass is the last call with room for the tree: what went before it filled the cache.
+
     Raises:
         UsageError: no call of the round is large enough to have held the tree.
     """
     calls = [call for call in one.calls or () if call.tokens]
     if not calls:
         return n, 0
-    call = max(calls, key=lambda call: len(call.tokens))
-    again = max(cached - call.past, 0)
-    if len(call.tokens) < again + n:
+    held = [call for call in calls if len(call.tokens) >= _again(call, cached) + n]
+    if not held:
+        most = max(calls, key=lambda call: len(call.tokens))
         raise UsageError(
-            f"a call over {len(call.tokens)} tokens cannot have held {again} committed tokens and {n} nodes"
+            f"a call over {len(most.tokens)} tokens cannot have held {_again(most, cached)} committed tokens and {n} nodes"
         )
-    return len(call.tokens), again
+    return len(held[-1].tokens), _again(held[-1], cached)
+
+
+def _again(call: Call, cached: int) -> int:
+    """Committed tokens that stood in no cache when the call began."""
+    return max(cached - call.past, 0)
 
 
 def _by_depth(parents: tuple[int, ...]) -> tuple[int, ...]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from tree_oracle.target.backends.errors import MaskShape
 
 Visible: TypeAlias = Bool[Tensor, "*b n t"] | None
+
+# By table: its version and batch, and its block mask.
+_MADE: MutableMapping[Tensor, tuple[tuple[int, int], BlockMask]] = WeakTensorKeyDictionary()  # type: ignore[no-untyped-call]
 
 
 def fitting(q: Float[Tensor, "b h n w"], k: Float[Tensor, "b kv t w"], visible: Visible) -> None:
@@ -66,17 +70,24 @@ def flex_compiled(q: Tensor, k: Tensor, v: Tensor, visible: Visible, scale: floa
 
 
 def _flex(run: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, visible: Visible, scale: float) -> Tensor:
-    """Its block mask is made from the table itself, so blocks without a visible pair are left out."""
-    blocks = None
-    if visible is not None:
-        table = visible.expand(len(q), *visible.shape[-2:])
-
-        def sees(sequence: Tensor, _head: Tensor, row: Tensor, key: Tensor) -> Tensor:
-            return table[sequence, row, key]
-
-        batch = None if visible.ndim == 2 else len(q)  # None: one mask for the whole batch
-        blocks = create_block_mask(sees, batch, None, table.shape[1], table.shape[2], device=q.device)
+    blocks = None if visible is None else _blocks(visible, len(q))
     return run(q, _shared(k, q), _shared(v, q), block_mask=blocks, scale=scale)  # type: ignore[no-any-return]
+
+
+def _blocks(visible: Bool[Tensor, "*b n t"], batch: int) -> BlockMask:
+    """The block mask of a table, without the blocks that hold no visible pair. A table that comes again has its own still."""
+    known = (visible._version, batch)
+    if visible in _MADE and _MADE[visible][0] == known:
+        return _MADE[visible][1]
+    table = visible.clone().expand(batch, *visible.shape[-2:])  # a copy: the entry must not keep its own key alive
+
+    def sees(sequence: Tensor, _head: Tensor, row: Tensor, key: Tensor) -> Tensor:
+        return table[sequence, row, key]
+
+    of = None if visible.ndim == 2 else batch  # None: one mask for the whole batch
+    blocks = create_block_mask(sees, of, None, table.shape[1], table.shape[2], device=visible.device)
+    _MADE[visible] = (known, blocks)
+    return blocks
 
 
 @lru_cache(maxsize=1)
