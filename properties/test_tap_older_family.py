@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
 import torch
+from grounds import ground, statuses, with_methods
 from older_family import OlderModel, copied, cut, generate
 from test_tap_recovers import judged, plain, target_of
 
+from tree_oracle.checks import choose
+from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.decoder import can_tap, recover, tap
 from tree_oracle.decoder.tap_mask import FOREIGN, Asked, acting, kernel_of
-from tree_oracle.record import Status
+from tree_oracle.record import AdapterError, Limits, Status
+from tree_oracle.run import Budget, run_battery
+from tree_oracle.target import Target
 
 PROMPT = (3, 5, 2, 3, 5, 2, 3, 4, 5, 2)
 
@@ -38,6 +46,65 @@ def test_rows_that_were_kept_wrongly_show() -> None:
     verdict = judged(target, PROMPT, output, recover(seen, PROMPT, output))
     assert verdict["COMMIT-03"] is Status.FAILED
     assert verdict["VISIBLE-03"] is Status.PASSED
+
+
+class Older:
+    """A whole decoder of the family, which names the module that it runs."""
+
+    move = staticmethod(copied)
+
+    def __init__(self, target: Target) -> None:
+        self._target, self.watched = target, OlderModel(target)
+
+    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[int]]:
+        if limits.stop or limits.min_new or limits.max_length is not None:
+            raise NotImplementedError("no stop sequences, no minimum and no context of its own")
+        return [self._text(prompt, limits) for prompt in prompts]
+
+    def _text(self, prompt: Sequence[int], limits: Limits) -> list[int]:
+        made = generate(self._target, self.watched, prompt, limits.max_new_tokens, move=self.move)
+        end = next((place for place, token in enumerate(made) if token in limits.eos_ids), len(made))
+        return made[: end + 1]
+
+
+class Cutting(Older):
+    """The fault: the first rows of a round are kept."""
+
+    move = staticmethod(cut)
+
+
+class Silent(Older):
+    """The same decoder, which does not say what it runs."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self._model, self.watched = self.watched, None
+
+    def _text(self, prompt: Sequence[int], limits: Limits) -> list[int]:
+        return generate(self._target, self._model, prompt, limits.max_new_tokens)[: limits.max_new_tokens]
+
+
+ASKED = ("POSITION-01", "VISIBLE-03", "HISTORY-01", "COMMIT-03", "SEQUENCE-01", "WITNESS-01", "WITNESS-02")
+
+
+def test_a_decoder_that_names_its_module_is_watched_at_every_door() -> None:
+    """``check`` reads rounds, commits and witness off the named module; a wrong commit fails, and unnamed nothing is seen."""
+    found = ground("tiny:llama")
+    cases = found.stock.of(PROMPTS)[::6]
+    budget = Budget(cases=0, shrink_runs=0, diagnose=False)
+    right, wrong, silent = (
+        statuses(run_battery(found.subject(decoder), choose(ids=ASKED), budget, cases=cases))
+        for decoder in (Older, Cutting, Silent)
+    )
+    assert right == dict.fromkeys(ASKED, Status.PASSED)
+    assert wrong["COMMIT-03"] is Status.FAILED
+    assert silent["COMMIT-03"] is Status.NOT_OBSERVABLE
+
+
+def test_what_is_no_module_is_refused() -> None:
+    """A name instead of the module is the adapter's fault, said before anything is driven."""
+    with pytest.raises(AdapterError, match="watched is str; expected the torch module whose calls are the target's"):
+        ground("tiny:llama").subject(lambda target: with_methods(watched="model", generate=lambda prompts, limits: []))
 
 
 def test_a_head_that_is_run_on_a_part_shows_no_rows() -> None:

@@ -71,5 +71,6 @@ __getattr__, __dir__ = lazy_names(
         "can_tap": "tree_oracle.decoder.tap_calls",
         "tap": "tree_oracle.decoder.tap_calls",
         "recover": "tree_oracle.decoder.tap_recover",
+        "watched_by": "tree_oracle.decoder.watched",
     },
 )

@@ -32,7 +32,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import Cache
 
+from tree_oracle.decoder.tap_caches import cache_among, cache_given, rows_held
 from tree_oracle.decoder.tap_mask import FLEX, FOREIGN, OWN, Asked, Sight, acting, given, innermost, kernel_of
+from tree_oracle.decoder.watched import inner_of
 from tree_oracle.masked import refuse_unsupported
 from tree_oracle.masked.columns import columns_if_known
 from tree_oracle.masked.kinds import layer_kinds, size_of
@@ -121,7 +123,7 @@ class _Recorder:
 
     def hang(self) -> Iterator[Any]:
         """Hang the hooks, outermost first, so that a model that reads its own mask has a call to note it in."""
-        inner, head = _inner(self._model), _head(self._model)
+        inner, head = inner_of(self._model), _head(self._model)
         yield self._model.register_forward_pre_hook(self._begin, with_kwargs=True)
         if inner is not None:
             yield inner.register_forward_pre_hook(self._begin_inner, with_kwargs=True)
@@ -146,8 +148,7 @@ class _Recorder:
 
     def _begin(self, model: nn.Module, args: tuple[Any, ...], kwargs: Kwargs) -> None:
         ids = given(model, args, kwargs, "input_ids")
-        cache = cache_among((*args, *kwargs.values()))
-        cache = cache if cache is not None else _plain_cache(given(model, args, kwargs, "past_key_values"))
+        cache = cache_given(model, args, kwargs)
         past = rows_held(cache)
         texts = [tuple(row) for row in ids.tolist()] if isinstance(ids, Tensor) and ids.dim() == 2 else [()]
         keeps_last, number = not isinstance(given(model, args, kwargs, "logits_to_keep"), Tensor), self._number(cache)
@@ -256,30 +257,6 @@ class _Recorder:
             known = next(self._fresh)
             self._plain.append((cache, known))
         return known
-
-
-def cache_among(parts: tuple[Any, ...]) -> Cache | None:
-    """The cache, whatever this release calls it."""
-    return next((part for part in parts if isinstance(part, Cache)), None)
-
-
-def _plain_cache(value: Any) -> Any:
-    """A list or tuple with one pair of keys and values for each layer, whatever these are, as long as they have a shape."""
-    pairs = isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], list | tuple)
-    return value if pairs and len(value[0]) and hasattr(value[0][0], "shape") else None
-
-
-def rows_held(cache: Any) -> int:
-    """How many rows a cache holds, or a list of keys and values per layer; none where there is none."""
-    if cache is None:
-        return 0
-    return int(cache.get_seq_length()) if isinstance(cache, Cache) else int(cache[0][0].shape[-2])
-
-
-def _inner(model: Any) -> nn.Module | None:
-    """The model without its head; None where it has no such part."""
-    found = getattr(model, getattr(model, "base_model_prefix", None) or "model", None)
-    return found if isinstance(found, nn.Module) and found is not model else None
 
 
 def _head(model: Any) -> nn.Module | None:

@@ -17,8 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tree_oracle.decoder.tap_calls import cache_among, rows_held
+from tree_oracle.decoder.tap_caches import cache_given, rows_held
 from tree_oracle.decoder.tap_mask import given
+from tree_oracle.decoder.watched import inner_of
 from tree_oracle.record import Call
 
 
@@ -26,7 +27,7 @@ from tree_oracle.record import Call
 def counted(model: Any) -> Iterator[list[Call]]:
     """The calls of ``model`` until the block is left, in order; the list grows as they begin."""
     calls: list[Call] = []
-    inner = getattr(model, "base_model", model)
+    inner = inner_of(model) or model
 
     def note(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         if module is inner and not torch.compiler.is_compiling():  # a copy of the model has a copy of the hook
@@ -43,4 +44,4 @@ def call_of(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     """What a module that takes token ids is asked; without tokens where more than one row, or none, can be read."""
     ids = given(module, args, kwargs, "input_ids")
     single = isinstance(ids, Tensor) and ids.dim() == 2 and len(ids) == 1
-    return Call(tuple(ids[0].tolist()) if single else (), rows_held(cache_among((*args, *kwargs.values()))))
+    return Call(tuple(ids[0].tolist()) if single else (), rows_held(cache_given(module, args, kwargs)))

@@ -10,7 +10,7 @@ from typing import Any
 
 from tree_oracle.checks import Check, Source
 from tree_oracle.checks.guard import call
-from tree_oracle.decoder import Seam
+from tree_oracle.decoder import Seam, watched_by
 from tree_oracle.record import Case, Earlier, UsageError
 from tree_oracle.run.driver import Driver
 from tree_oracle.run.outcome import Outcome, outcome_of
@@ -76,7 +76,8 @@ class Renewal:
 
         def make() -> tuple[Any, Any]:
             own = replace(target, model=copy.deepcopy(pristine))
-            return call("the factory", factory, own), own.model
+            made = call("the factory", factory, own)
+            return made, watched_by(made, own.model)
 
         return make
 

@@ -16,7 +16,7 @@ from typing import Any
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.mode import mode_of
 from tree_oracle.checks.policy import DeclaredPolicy, policy_of
-from tree_oracle.decoder import Seam, can_tap, seams_of
+from tree_oracle.decoder import Seam, can_tap, seams_of, watched_by
 from tree_oracle.record import TieRule, ToleranceFile, Truth, UsageError, tolerance_file
 from tree_oracle.run.ties import tie_rule_of
 from tree_oracle.target import SequentialTruth, Target, load_target
@@ -49,10 +49,15 @@ class Subject:
         return self.tie_rule, self.tree_policy, self.declared_mode
 
     @property
+    def watched(self) -> Any:
+        """The module whose calls are the target's."""
+        return watched_by(self.decoder, self.target.model)
+
+    @property
     def seams(self) -> frozenset[Seam]:
         """What it can be seen through: what it offers, and the tap if it generates with a target that can be tapped."""
         offered = seams_of(self.decoder)
-        tapped = Seam.GENERATE in offered and can_tap(self.target.model)
+        tapped = Seam.GENERATE in offered and can_tap(self.watched)
         return offered | {Seam.TAP} if tapped else offered
 
 
@@ -99,6 +104,7 @@ def make_subject(
         known = ", ".join(dict.fromkeys(seam.method for seam in Seam))
         raise UsageError(f"{_name_of(built)} offers no seam; expected at least one of the methods {known}")
     tie_rule = protect("tie_rule", lambda: tie_rule_of(built, truth))
+    protect("watched", lambda: watched_by(built, own.model))
     policy = protect("tree_policy", lambda: policy_of(built))
     made_by = decoder if factory else None
     return Subject(name or _name_of(decoder), built, own, truth, tie_rule, policy, mode_of(built), made_by, read)

@@ -18,7 +18,7 @@ from tree_oracle.target.backends.errors import MaskShape
 Visible: TypeAlias = Bool[Tensor, "*b n t"] | None
 
 # By table: its version and batch, and its block mask.
-_MADE: MutableMapping[Tensor, tuple[tuple[int, int], BlockMask]] = WeakTensorKeyDictionary()  # type: ignore[no-untyped-call]
+_MADE: MutableMapping[Tensor, tuple[tuple[int, int], BlockMask]] = WeakTensorKeyDictionary()
 
 
 def fitting(q: Float[Tensor, "b h n w"], k: Float[Tensor, "b kv t w"], visible: Visible) -> None:
