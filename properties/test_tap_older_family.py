@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 import torch
-from grounds import ground, statuses, with_methods
+from grounds import ground, statuses
 from older_family import OlderModel, copied, cut, generate
 from test_tap_recovers import judged, plain, target_of
 
@@ -54,7 +55,8 @@ class Older:
     move = staticmethod(copied)
 
     def __init__(self, target: Target) -> None:
-        self._target, self.watched = target, OlderModel(target)
+        self._target, self._model = target, OlderModel(target)
+        self.watched: OlderModel | None = self._model
 
     def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[int]]:
         if limits.stop or limits.min_new or limits.max_length is not None:
@@ -62,7 +64,7 @@ class Older:
         return [self._text(prompt, limits) for prompt in prompts]
 
     def _text(self, prompt: Sequence[int], limits: Limits) -> list[int]:
-        made = generate(self._target, self.watched, prompt, limits.max_new_tokens, move=self.move)
+        made = generate(self._target, self._model, prompt, limits.max_new_tokens, move=self.move)
         end = next((place for place, token in enumerate(made) if token in limits.eos_ids), len(made))
         return made[: end + 1]
 
@@ -78,10 +80,7 @@ class Silent(Older):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        self._model, self.watched = self.watched, None
-
-    def _text(self, prompt: Sequence[int], limits: Limits) -> list[int]:
-        return generate(self._target, self._model, prompt, limits.max_new_tokens)[: limits.max_new_tokens]
+        self.watched = None
 
 
 ASKED = ("POSITION-01", "VISIBLE-03", "HISTORY-01", "COMMIT-03", "SEQUENCE-01", "WITNESS-01", "WITNESS-02")
@@ -104,7 +103,9 @@ def test_a_decoder_that_names_its_module_is_watched_at_every_door() -> None:
 def test_what_is_no_module_is_refused() -> None:
     """A name instead of the module is the adapter's fault, said before anything is driven."""
     with pytest.raises(AdapterError, match="watched is str; expected the torch module whose calls are the target's"):
-        ground("tiny:llama").subject(lambda target: with_methods(watched="model", generate=lambda prompts, limits: []))
+        ground("tiny:llama").subject(
+            lambda target: SimpleNamespace(watched="model", generate=lambda prompts, limits: [])
+        )
 
 
 def test_a_head_that_is_run_on_a_part_shows_no_rows() -> None:
