@@ -11,6 +11,7 @@ import torch
 
 from tree_oracle.target.backends.backend import Backend
 from tree_oracle.target.backends.facts import DeviceFacts, facts_of
+from tree_oracle.target.backends.float32 import cpu_products, full_float32
 
 
 class CpuBackend(Backend):
@@ -28,18 +29,14 @@ class CpuBackend(Backend):
             self.device,
             name=_processor(),
             capability=torch.backends.cpu.get_cpu_capability(),
-            reduced_float32=f"matmul {torch.get_float32_matmul_precision()}",
+            reduced_float32=f"matmul {cpu_products()}",
         )
 
     @contextmanager
     def full_precision(self) -> Iterator[None]:
         """Float32 products at the highest precision, the setting that torch starts with."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        try:
+        with full_float32():
             yield
-        finally:
-            torch.set_float32_matmul_precision(before)
 
 
 def _processor() -> str:

@@ -11,6 +11,7 @@ import torch
 from tree_oracle.target.backends.backend import Backend
 from tree_oracle.target.backends.errors import DeviceMissing
 from tree_oracle.target.backends.facts import DeviceFacts, facts_of, switched
+from tree_oracle.target.backends.float32 import full_float32, tf32_convolutions, tf32_products
 
 _WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
@@ -56,8 +57,8 @@ class CudaBackend(Backend):
             capability=f"{major}.{minor}",
             reduced_float32=switched(
                 **{
-                    "TF32 matmul": torch.backends.cuda.matmul.allow_tf32,
-                    "TF32 convolution": torch.backends.cudnn.allow_tf32,
+                    "TF32 matmul": tf32_products(),
+                    "TF32 convolution": tf32_convolutions(),
                     "bfloat16 sums reduced": torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction,
                     "float16 sums reduced": torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
                 }
@@ -67,19 +68,17 @@ class CudaBackend(Backend):
     @contextmanager
     def full_precision(self) -> Iterator[None]:
         """TF32 off, and sums of half precision products in float32."""
-        matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-        names = ("allow_tf32", "allow_bf16_reduced_precision_reduction", "allow_fp16_reduced_precision_reduction")
+        matmul = torch.backends.cuda.matmul
+        names = ("allow_bf16_reduced_precision_reduction", "allow_fp16_reduced_precision_reduction")
         before = {name: getattr(matmul, name) for name in names}
-        convolution = cudnn.allow_tf32
-        try:
-            for name in names:
-                setattr(matmul, name, False)
-            cudnn.allow_tf32 = False
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(matmul, name, value)
-            cudnn.allow_tf32 = convolution
+        with full_float32():
+            try:
+                for name in names:
+                    setattr(matmul, name, False)
+                yield
+            finally:
+                for name, value in before.items():
+                    setattr(matmul, name, value)
 
     @contextmanager
     def repeatable(self) -> Iterator[None]:
