@@ -149,12 +149,7 @@ def test_the_newer_switches_of_float32_are_asked_and_kept(
 ) -> None:
     """However a caller has set them, facts can be told, the block computes in float32, and all stands as before afterwards."""
     backends: Any = torch.backends
-    switches = [
-        backends,
-        backends.cuda.matmul,
-        backends.cudnn.conv,
-        backends.mkldnn.matmul,
-    ]  # the first for all of them
+    switches = [backends, backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul]  # the first: for all torch
     before = [one.fp32_precision for one in switches]
     try:
         for one, value in zip(switches, (everything, products, convolutions, cpu), strict=True):
