@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from tree_oracle.adapters.attention import AttentionOperator, operator
 from tree_oracle.checks import CHECKS, View
-from tree_oracle.checks.attend_inputs import inputs_of
-from tree_oracle.checks.attended import Way, in_dtype, ordinary, own_columns, rounded, seen_attention
+from tree_oracle.checks.attend_inputs import bit_columns, inputs_of
+from tree_oracle.checks.attended import Way, in_dtype, ordinary, own_columns, room_of, rounded, seen_attention
 from tree_oracle.checks.attends import ATTENDS
 from tree_oracle.checks.drive import drive
 from tree_oracle.decoder import Seam
@@ -35,6 +35,7 @@ LISTED = {case.note: case for case in ATTENDS.listed(ground().stock.stage)}
 FEW = [
     LISTED[note] for note in ("8 nodes over 129 keys", "17 nodes over 20 keys", "9 nodes over 60 keys in a window of 6")
 ]
+BITS = [case for note, case in LISTED.items() if note.startswith("every bit")]
 IDS = ("ATTEND-01", "ATTEND-02", "ATTEND-03")
 Attend = Callable[..., Any]
 
@@ -122,6 +123,38 @@ def test_one_wrong_bit_is_of_order_one_where_a_row_aims(note: str) -> None:
         assert moved > (0.9 if head % 4 < 3 and visible[node].sum() > 1 else 100 * room)
 
 
+def inverting(bits: dict[int, int], dtype: str) -> Attend:
+    """An operator of this dtype that sees one bit of each row the wrong way round: the column, by node."""
+
+    def attends(q: Any, k: Any, v: Any, tree: CandidateTree, prefix_len: int, layout: Any) -> Any:
+        visible = layout.visible.copy()
+        for node, column in bits.items():
+            visible[node, column] ^= True
+        return rounded(masked(q, k, v, visible).astype(np.float32), dtype)
+
+    return attends
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("case", BITS, ids=lambda case: case.note)
+def test_every_bit_of_a_node_or_an_edge_is_alive(case: Case, dtype: str) -> None:
+    """In half precision too: any row with any such bit inverted is off by order one, and by a judge's finding in a sample."""
+    assert case.attend is not None
+    n, cached, given_ = len(case.trees[0].parents), case.attend.prefix_len - 1, inputs_of(case)
+    columns, tree = bit_columns(n, cached), CandidateTree.from_data(case.trees[0])
+    assert set(columns) >= {*range(cached, cached + n), cached - 1, 0, 63, 64}
+    layout = attention_layout(tree, case.attend.prefix_len)
+    due = ordinary(given_, own_columns(case, case.trees[0].parents))
+    assert 2 * room_of(msgspec.json.encode(case), dtype) < 0.5
+    for turn in range(0, len(columns), 1 if DEEP or n < 64 else 9):
+        bits = {node: columns[(turn + node) % len(columns)] for node in range(n)}
+        out = inverting(bits, dtype)(given_.q, given_.k, given_.v, tree, cached + 1, layout)
+        assert (np.abs(out - due).max(axis=(0, 2)) > 0.5).all(), bits
+    for turn, column in enumerate(columns):
+        if DEEP or turn % 40 == 0 or column in (1023, 1024):
+            assert findings(case, inverting({(turn * 5 + 1) % n: column}, dtype), attend_dtype=dtype), column
+
+
 def leaking(node: int, other: int) -> Attend:
     def attends(q: Any, k: Any, v: Any, tree: CandidateTree, prefix_len: int, layout: Any) -> Any:
         visible = layout.visible.copy()
@@ -185,7 +218,7 @@ def test_ordinary_attention_in_a_dtype_is_near_what_is_due() -> None:
 def test_kernels_of_torch_pass_in_every_dtype(kernel: str, dtype: str) -> None:
     """What runs here is judged on sizes beside 8, 16 and 128, and with a window, and held right."""
     subject = AttentionOperator(kernel, dtype=dtype)
-    for case in FEW:
+    for case in FEW[:1] if kernel == "flex" else (*FEW, *BITS):
         assert not findings(case, subject.attend, attend_dtype=dtype)
 
 
@@ -221,8 +254,7 @@ def test_a_kernel_that_crashes_has_failed_and_one_that_torch_has_not_is_not_judg
     report = ground().report(lambda _: subject, "ATTEND-01", budget=QUICK)
     assert set(statuses(report).values()) == {status}, str(report)
     (result,) = report.results
-    said = result.reason or str(result.failures[0].finding.seen)
-    assert str(error).splitlines()[0] in said
+    assert str(error).splitlines()[0] in result.reason
 
 
 WRONG: dict[str, tuple[Attend, dict[str, Any], type[Exception], str]] = {

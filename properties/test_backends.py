@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,6 +25,7 @@ from tree_oracle.target.backends import (
     MaskShape,
     PluginMissing,
     backend_for,
+    float32,
     kernel_named,
     kernel_seen,
     kernels_in,
@@ -133,6 +135,38 @@ def test_switches_hold_inside_their_block_only() -> None:
         assert not CPU.environment().deterministic
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="this torch has the older switches only")
+@given(
+    everything=st.sampled_from(["none", "ieee", "tf32"]),
+    products=st.sampled_from(["none", "ieee", "tf32"]),
+    convolutions=st.sampled_from(["none", "ieee", "tf32"]),
+    cpu=st.sampled_from(["none", "ieee", "tf32", "bf16"]),
+)
+def test_the_newer_switches_of_float32_are_asked_and_kept(
+    everything: str, products: str, convolutions: str, cpu: str
+) -> None:
+    """However a caller has set them, facts can be told, the block computes in float32, and all stands as before afterwards."""
+    backends: Any = torch.backends
+    switches = [backends, backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul]  # the first: for all torch
+    before = [one.fp32_precision for one in switches]
+    try:
+        for one, value in zip(switches, (everything, products, convolutions, cpu), strict=True):
+            one.fp32_precision = value
+        told = [one.fp32_precision for one in switches]
+        words = {"none": "highest", "ieee": "highest", "tf32": "high", "bf16": "medium"}
+        assert CPU.environment().reduced_float32 == f"matmul {words[told[3]]}"
+        assert (float32.tf32_products(), float32.tf32_convolutions()) == (told[1] == "tf32", told[2] == "tf32")
+        with CPU.full_precision():
+            assert CPU.environment().reduced_float32 == "matmul highest"
+            assert not float32.tf32_products()
+            assert not float32.tf32_convolutions()
+        assert [one.fp32_precision for one in switches] == told
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        for one, value in zip(switches, before, strict=True):
+            one.fp32_precision = value
 
 
 def test_the_facts_of_a_device_are_plain_data() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tree_oracle import ReferenceDecoder, check_decoder, conformance
 from tree_oracle.checks import choose
 from tree_oracle.cli import main
+from tree_oracle.faults.rounding import find_number_fault
 from tree_oracle.numerics import (
     Found,
     Sweep,
@@ -31,6 +33,7 @@ from tree_oracle.record import Case, Noise, Report, Status, TreeData, UsageError
 from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.run.environment import place
 from tree_oracle.target import Target, load_target
+from tree_oracle.target.sequential_noise import measure_noise
 
 SPEC = "tiny:llama"
 SWEEP = Sweep(
@@ -211,6 +214,21 @@ def test_a_fault_makes_no_room_for_itself(tmp_path: Path, verdict: Verdict) -> N
     assert not noise.has_power
     assert f"sdpa width 12 batch 1 prefix 9: {verdict.value} [width]: 0.04 logits" in noise.powerless
     assert read_tolerance(path).cells[0].allowed is None
+
+
+DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
+
+
+@pytest.mark.parametrize("model", ["gemma3", *(["llama", "mixtral"] if DEEP else [])])
+@pytest.mark.parametrize("name", ["half-precision-state", *(["width-dependent-rounding"] if DEEP else [])])
+def test_a_fault_makes_no_room_on_the_spot(model: str, name: str) -> None:
+    """Without a report too: the floor of a faulty target is unusable and says so, and its twin's is not."""
+    right, fault = load_target(f"tiny:{model}"), find_number_fault(name)
+    reference = right.in_dtype("float64")
+    planted, twin = (measure_noise(one, reference) for one in (fault.planted(right), fault.harmless(right)))
+    assert not planted.has_power
+    assert "that is not rounding, and a floor from it would make room for the fault" in planted.powerless
+    assert not twin.unusable
 
 
 def test_every_door_takes_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,10 @@ its number:
     2  a column of the prefix, those beside the sizes of tiles first
     3  as 0, but gently, so that all keys keep a part
 
+With few heads most pairs of row and column are aimed at by nobody, and among a thousand keys in half precision a bit that
+nobody aims at is lost in rounding. So in a case of ``bits`` all rows of a head aim at one column: every node's in turn, and
+those of the prefix beside the sizes of tiles (``bit_columns``). Every bit of those columns then moves its row by order one.
+
 All entries are small multiples of 1/4, which every dtype in use holds exactly; so are all products, up to the softmax.
 """
 
@@ -26,8 +30,9 @@ from jaxtyping import Float, Int
 from tree_oracle.checks.view import branch
 from tree_oracle.record import AttendData, Case, UsageError
 
-_AIMS = 4
+_AIMS, _GENTLE = 4, 3
 _DOMINATING = 12.0  # least score of a target in units of 1: exp(12) is forty times the longest prefix that is drawn
+_TILE = (63, 64)
 _EDGES = (0, 127, 128, 511, 512, 1023, 1024, 2047, 2048, 4095)  # columns at the edges of tiles
 _MOST = 2**24  # numbers in one array: no file makes us run out of memory
 _RIGHT_WIDTHS = (16, 64, 128, 192, 256)
@@ -62,10 +67,9 @@ def _inputs(encoded: bytes) -> Inputs:
     n, cached = len(parents), sizes.prefix_len - 1
     codes = _codes(sizes, cached + n)
     classes = np.stack([_classes(n, cached, sizes.width, group) for group in range(sizes.groups)])
-    targets = np.array(
-        [[_target(head, v, parents, cached, sizes.salt) for v in range(n)] for head in range(sizes.heads)]
-    )
-    strength = np.array([_strength(head, sizes.width) for head in range(sizes.heads)], dtype=np.float32)
+    targets = _targets(sizes, parents)
+    gentle = [not sizes.bits and head % _AIMS == _GENTLE for head in range(sizes.heads)]
+    strength = np.array([_strength(sizes.width, gently=one) for one in gentle], dtype=np.float32)
     own = codes[np.arange(sizes.heads) * sizes.groups // sizes.heads]
     q = strength[:, None, None] * np.take_along_axis(own, targets[:, :, None], axis=1)
     v = np.eye(sizes.width, dtype=np.float32)[classes]
@@ -113,6 +117,20 @@ def _classes(n: int, cached: int, width: int, group: int) -> Int[np.ndarray, " c
     return np.concatenate([first + (np.arange(cached) + 7 * group) % (width - first), nodes])
 
 
+def bit_columns(n: int, cached: int) -> list[int]:
+    """The columns that the heads of a case of ``bits`` aim at, one each: all nodes, then the edges of tiles before them."""
+    edges = {edge for edge in (*_EDGES, *_TILE, cached - 1) if 0 <= edge < cached}
+    return [*range(cached, cached + n), *sorted(edges)]
+
+
+def _targets(sizes: AttendData, parents: tuple[int, ...]) -> Int[np.ndarray, "heads n"]:
+    n, cached = len(parents), sizes.prefix_len - 1
+    if sizes.bits:
+        columns = bit_columns(n, cached)
+        return np.repeat([columns[head % len(columns)] for head in range(sizes.heads)], n).reshape(sizes.heads, n)
+    return np.array([[_target(head, v, parents, cached, sizes.salt) for v in range(n)] for head in range(sizes.heads)])
+
+
 def _target(head: int, node: int, parents: tuple[int, ...], cached: int, salt: int) -> int:
     """The column that a row aims at."""
     mine = branch(parents, node)
@@ -122,12 +140,12 @@ def _target(head: int, node: int, parents: tuple[int, ...], cached: int, salt: i
         edges = [edge for edge in (*_EDGES, cached - 1) if edge < cached]
         return edges[turn % len(edges)] if turn % 2 else (turn * 37) % cached
     others = [other for other in range(len(parents)) if other not in mine]
-    if aim in (0, 3) and others:
+    if aim in (0, _GENTLE) and others:
         return cached + others[turn * 5 % len(others)]
     return cached + mine[turn % len(mine)]
 
 
-def _strength(head: int, width: int) -> float:
+def _strength(width: int, *, gently: bool) -> float:
     """A power of two, so that the query is exact: the score of a target is at least ``_DOMINATING``, or an eighth of it."""
     full = 2.0 ** np.ceil(np.log2(_DOMINATING / np.sqrt(width)))
-    return float(full / 4 if head % _AIMS == 3 else full)
+    return float(full / 4 if gently else full)

@@ -31,7 +31,10 @@ Outputs = Float[np.ndarray, "heads n width"]
 Own = list[Int[np.ndarray, " own"]]  # per node the columns that it may see
 _BLOCK = 64  # keys summed at a time by the second order of sums; any size that cuts the keys will do
 _UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
-_SAMPLED = 8  # nodes by which the noise of ordinary attention is measured
+_SAMPLED, _ROWS = (
+    8,
+    64,
+)  # nodes, and about how many rows of all heads, by which the noise of ordinary attention is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +170,9 @@ def room_of(encoded: bytes, dtype: str) -> float:
     """The largest error of a weight that is no fault, for a case (its JSON) and a dtype."""
     due = _due(encoded)
     own, outputs = due.trees[0]
-    nodes = np.argsort((outputs * (outputs - 1)).min(axis=(0, 2)))[
-        :_SAMPLED
-    ].tolist()  # most moved by an error of a score
+    most = max(1, min(_SAMPLED, _ROWS // len(outputs)))
+    moved = (outputs * (outputs - 1)).min(axis=(0, 2))  # least where an error of a score moves a node most
+    nodes = np.argsort(moved)[:most].tolist()
     ways = np.stack([in_dtype(due.inputs, own, nodes, dtype, way) for way in Way])
     return 2 * _largest(ways - outputs[:, nodes]) + _largest(ways - ways[0]) + _UNITS[dtype]
 

@@ -2,13 +2,15 @@
 
 Rows stand beside 1, 2, 8, 16, 32, 64, 128 and 256, keys beside 128, 512, 1,024 and 2,048; the width of a head, how heads share
 keys and windows change along. Of large sizes few are listed, since they cost most: every size alone is met, every pair is not.
-Each case of more than two nodes holds two trees that differ in one node's parent.
+Each case of more than two nodes holds two trees that differ in one node's parent; those of ``bits``, with a head for every
+column of the mask that is asked about, hold one.
 """
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from tree_oracle.checks.attend_inputs import bit_columns
 from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.record import AttendData, Case, TreeData
 
@@ -24,6 +26,7 @@ _LISTED = (
     (8, 129), (1, 1), (1, 130), (2, 2), (2, 128), (9, 40), (16, 527), (17, 20), (17, 530), (9, 60, 6), (32, 1025), (33, 48, 9),
     (33, 131), (64, 513), (65, 127), (128, 140), (129, 260), (256, 300), (9, 2050),
 )  # fmt: skip
+_BITS = ((9, 2050), (17, 1025), (65, 130))  # rows, keys in all
 
 
 def _parents(n: int, salt: int) -> list[int]:
@@ -57,7 +60,15 @@ def _listed(stage: Stage) -> list[Case]:
         heads, groups = _HEADS[salt % len(_HEADS)] if n * keys < _LARGE else (2, 1)
         width = (64, 128)[salt % 5 == 4]
         cases.append(_case(n, keys, window[0] if window else 0, salt, heads=heads, groups=groups, width=width))
-    return cases
+    return [*cases, *(_bits(n, keys, salt) for salt, (n, keys) in enumerate(_BITS))]
+
+
+def _bits(n: int, keys: int, salt: int) -> Case:
+    """A head for every column of a node and at the edge of a tile."""
+    cached = keys - n
+    sizes = AttendData(prefix_len=cached + 1, heads=len(bit_columns(n, cached)), groups=1, salt=salt, bits=True)
+    tree = TreeData(tuple(node % _TOKENS for node in range(n)), tuple(_parents(n, salt)))
+    return Case(prefix=(0,), trees=(tree,), attend=sizes, note=f"every bit of {n} nodes over {keys} keys")
 
 
 def _drawn(draw: st.DrawFn, stage: Stage) -> Case:

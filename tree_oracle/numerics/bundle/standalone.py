@@ -232,8 +232,8 @@ def _place(device: str) -> dict[str, str]:
         "torch": lambda: torch.__version__,
         "python": platform.python_version,
         "name": platform.machine,
-        **_FACTS.get(kind, lambda _: {})(device),
     }
+    asked.update(_FACTS[kind](device))
     told = {name: _told(ask) for name, ask in asked.items()}
     return {name: text for name, text in told.items() if text}
 
@@ -255,7 +255,7 @@ def _cuda(device: str) -> dict[str, Callable[[], Any]]:
 
 
 def _npu(device: str) -> dict[str, Callable[[], Any]]:
-    npu = getattr(torch, "npu", None)
+    npu: Any = getattr(torch, "npu", None)  # the plug-in puts it there
     return {
         "name": lambda: npu.get_device_name(device),
         "plugin": lambda: f"torch_npu {__import__('torch_npu').__version__}",
