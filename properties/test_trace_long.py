@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from tree_oracle.checks import choose
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.record import AdapterError, Status
 from tree_oracle.run.trace_judge import judge_trace
-from tree_oracle.trace import Beginning, InconsistentTrace, OversizedTrace, Recorder, Requests, TraceReader
+from tree_oracle.trace import Beginning, History, InconsistentTrace, OversizedTrace, Recorder, Requests, TraceReader
 from tree_oracle.trace import requests as requests_module
 
 ROUNDS = 120
@@ -111,11 +111,13 @@ def test_a_prefix_that_is_told_is_held_against_the_text(tmp_path: Path) -> None:
 def test_a_beginning_is_the_tuple_of_its_tokens(text: list[int], data: st.DataObject) -> None:
     """It equals that tuple, hashes as it, is found by it and finds it, and stays what it was when the text grows."""
     length = data.draw(st.integers(0, len(text)))
-    due: Sequence[int] = tuple(text[:length])
+    due: History = tuple(text[:length])
     found = Beginning(text, length)
     text += [1, 2]
     assert (found, hash(found), len(found), tuple(found)) == (due, hash(due), len(due), due)
-    assert {found: 1}[due] == {due: 1}[found] == {found: 1}[Beginning([*due, 7], length)] == 1
+    for key in (found, due):
+        known: dict[History, int] = {key: 1}
+        assert known[due] == known[found] == known[Beginning([*due, 7], length)] == 1
     assert found != Beginning([*text, 3], length + 1)
     place = data.draw(st.slices(length))
     assert found[place] == due[place]
