@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -27,6 +29,8 @@ from tree_oracle.run import Budget
 from tree_oracle.tree import CandidateTree
 
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
+DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
+DTYPES = ("float64", "float32", "bfloat16", "float16")
 LISTED = {case.note: case for case in ATTENDS.listed(ground().stock.stage)}
 FEW = [
     LISTED[note] for note in ("8 nodes over 129 keys", "17 nodes over 20 keys", "9 nodes over 60 keys in a window of 6")
@@ -169,8 +173,15 @@ def test_ordinary_attention_in_a_dtype_is_near_what_is_due() -> None:
             assert error <= most, (dtype, way, error)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("kernel", ["eager", "sdpa-math", "sdpa-flash"])
+@pytest.mark.parametrize(
+    ("kernel", "dtype"),
+    [
+        (kernel, dtype)
+        for kernel in ("eager", "sdpa", "sdpa-math", "sdpa-flash", "flex")
+        for dtype in DTYPES
+        if kernel != "flex" or DEEP or dtype == "bfloat16"  # which is not compiled and takes a second
+    ],
+)
 def test_kernels_of_torch_pass_in_every_dtype(kernel: str, dtype: str) -> None:
     """What runs here is judged on sizes beside 8, 16 and 128, and with a window, and held right."""
     subject = AttentionOperator(kernel, dtype=dtype)
@@ -185,6 +196,33 @@ def test_a_kernel_that_is_not_here_is_not_judged() -> None:
     assert "torch_npu, which is not installed" in report.results[0].reason
     with pytest.raises(Unsupported, match="sdpa-cudnn on cpu in float32: RuntimeError: No viable backend"):
         AttentionOperator("sdpa-cudnn").attend(*[np.ones((1, 1, 16))] * 3, *[None] * 3)  # type: ignore[arg-type]
+
+
+ASYNCHRONOUS = "CUDA kernel errors might be asynchronously reported at some other API call, on every backend"
+SAID: dict[str, tuple[RuntimeError, Status]] = {
+    "no kernel": (RuntimeError("No available kernel. Aborting execution."), Status.NOT_APPLICABLE),
+    "no backend": (RuntimeError("No viable backend for scaled_dot_product_attention was found."), Status.NOT_APPLICABLE),
+    "no such dtype": (NotImplementedError("\"softmax_kernel\" not implemented for 'Half'"), Status.NOT_APPLICABLE),
+    "a crash": (RuntimeError(f"CUDA error: an illegal memory access was encountered\n{ASYNCHRONOUS}"), Status.FAILED),
+    "a crash of a named kernel": (RuntimeError("kernel launch failed: No available kernel memory"), Status.FAILED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_kernel_that_crashes_has_failed_and_one_that_torch_has_not_is_not_judged(name: str) -> None:
+    """What torch says first decides: no kernel for these inputs is not applicable, any other error is the operator's."""
+    error, status = SAID[name]
+
+    def stops(*_: Any) -> Any:
+        raise error
+
+    subject = AttentionOperator("sdpa-math")
+    subject._kernel = replace(subject._kernel, attention=stops)
+    report = ground().report(lambda _: subject, "ATTEND-01", budget=QUICK)
+    assert set(statuses(report).values()) == {status}, str(report)
+    (result,) = report.results
+    said = result.reason or str(result.failures[0].finding.seen)
+    assert str(error).splitlines()[0] in said
 
 
 WRONG: dict[str, tuple[Attend, dict[str, Any], type[Exception], str]] = {

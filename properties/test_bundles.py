@@ -7,9 +7,12 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from tree_oracle.numerics.bundle import compare_sites, make_bundle, standalone
@@ -61,6 +64,64 @@ def test_tensors_are_those_of_safetensors(made: Path, tmp_path: Path) -> None:
     assert all(torch.equal(with_library[name], without[name]) for name in without)
     standalone.write_tensors(tmp_path / "again.safetensors", without)
     assert (tmp_path / "again.safetensors").read_bytes() == (made / "bundle" / "inputs.safetensors").read_bytes()
+
+
+def test_numpy_is_not_needed(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where torch has no numpy the same rows are written, bit for bit, and the site says what is known of its place."""
+
+    def missing(_: torch.Tensor) -> None:
+        raise RuntimeError("Numpy is not available")
+
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.setattr(torch.Tensor, "numpy", missing)
+    standalone.main(["--bundle", str(made / "bundle"), "--output", str(tmp_path / "site")])
+    rows = [(folder / "rows.safetensors").read_bytes() for folder in (made / "one", tmp_path / "site")]
+    assert rows[0] == rows[1]
+    place = json.loads((tmp_path / "site" / "site.json").read_text(encoding="utf-8"))["environment"]
+    assert set(place) == {"torch", "python", "name", "instructions"}
+
+
+@given(shape=st.lists(st.integers(0, 4), max_size=3), dtype=st.sampled_from(sorted(standalone._STORED)))
+def test_any_tensor_is_read_back(tmp_path_factory: pytest.TempPathFactory, shape: list[int], dtype: str) -> None:
+    """Of every shape, empty ones included, and every dtype in use, also where the memory is strided."""
+    path = tmp_path_factory.mktemp("tensors") / "one.safetensors"
+    tensor = torch.arange(torch.Size(shape).numel()).reshape(shape).to(standalone._STORED[dtype])
+    standalone.write_tensors(path, {"a": tensor, "b": tensor.T if len(shape) == 2 else tensor})
+    found = load_file(path)
+    assert torch.equal(found["a"], tensor)
+    assert found["a"].dtype == tensor.dtype
+    assert len(shape) != 2 or torch.equal(found["b"], tensor.T)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("npu", "run.py: device 'npu' is not here: it needs torch_npu and CANN, and torch says: "),
+        ("cuda:1", "run.py: device 'cuda:1' is not here: "),
+        ("tpu", "run.py: unknown device 'tpu'; expected cpu, cuda, cuda:1, npu or npu:0"),
+    ],
+)
+def test_a_device_that_is_not_here_is_one_sentence(
+    device: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, one line on the error stream, and nothing is written."""
+    monkeypatch.setitem(sys.modules, "torch_npu", None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit) as stopped:
+        standalone.main(["--device", device, "--output", str(tmp_path / "site")])
+    assert stopped.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(message)
+    assert not (tmp_path / "site").exists()
+
+
+def test_what_a_device_cannot_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a simulated NPU without SoC, CANN or driver notes the place still holds its name and the plug-in's release."""
+    monkeypatch.setitem(sys.modules, "torch_npu", SimpleNamespace(__version__="2.12"))
+    monkeypatch.setattr(torch, "npu", SimpleNamespace(get_device_name=lambda _: "simulated"), raising=False)
+    place = standalone._place("npu:0")
+    assert (place["name"], place["plugin"]) == ("simulated", "torch_npu 2.12")
+    assert not {"capability", "runtime", "float32 products"} & set(place)
 
 
 def test_a_sheet_answers_two_questions_apart(made: Path) -> None:

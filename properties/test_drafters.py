@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,17 +10,22 @@ from grounds import ground, sentences, statuses, with_methods
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tree_oracle import ReferenceDecoder
+from tree_oracle import ReferenceDecoder, load_target
 from tree_oracle.adapters import describe
 from tree_oracle.checks import choose, witness_of
 from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.drive import drive
 from tree_oracle.checks.drive_drafts import rounds_by_requests
+from tree_oracle.checks.scene import Stage
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
-from tree_oracle.decoder import DRAFTERS, Seam, ToldDraft
+from tree_oracle.decoder import DRAFTERS, Parts, Seam, ToldDraft
+from tree_oracle.decoder.parts import Decision, Rows
 from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.record import Case, Limits, Round, Status, UsageError
 from tree_oracle.run import Budget, run_battery
+from tree_oracle.run.stock import Stock
+from tree_oracle.run.subject import make_subject
+from tree_oracle.target import SequentialTruth
 from tree_oracle.tree import CandidateTree
 
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
@@ -50,10 +56,10 @@ def matched(tree: CandidateTree, text: tuple[int, ...]) -> int:
 def test_a_drafter_does_what_its_name_says(text: tuple[int, ...], place: int, name: str) -> None:
     """At any place of any text its tree has the root asked for and the condition that it is for, and nothing is drafted twice
     but where that is the point."""
-    prompt, ends = (5, 3), (11,)
+    prompt, special = (5, 3), (11, 2)
     prefix = (*prompt, *text[:place], *([9] * max(place - len(text), 0)))
     ahead = text[place : place + 3]
-    tree = ToldDraft(name, prompt, text, VOCAB, ends)(prefix)
+    tree = ToldDraft(name, prompt, text, VOCAB, special)(prefix)
     assert tree.tokens[0] == prefix[-1]
     if not ahead:
         assert len(tree) == 1
@@ -61,13 +67,14 @@ def test_a_drafter_does_what_its_name_says(text: tuple[int, ...], place: int, na
     right = matched(tree, ahead)
     twice = any(len(set(few)) < len(few) for few in siblings(tree))
     assert twice == (name == "equal-siblings")
-    assert (tree.edge_log_probs is not None) == (name == "over-confident")
+    assert (tree.edge_log_probs is not None) == name.startswith("over-confident")
+    assert not name.endswith("-chain") or len(tree) == tree.max_depth + 1
     if name == "all-right":
         assert (right, len(tree)) == (len(ahead), len(ahead) + 1)
-    elif name == "all-wrong":
+    elif name.startswith("all-wrong"):
         assert right == 0
         assert len(tree) > 1
-    elif name in ("partly-right", "over-confident"):
+    elif name.startswith(("partly-right", "over-confident")):
         assert right == place % (len(ahead) + 1)
         assert tree.edge_log_probs is None or not tree.edge_log_probs.any()
     elif name == "leaf-before-zero":
@@ -75,8 +82,11 @@ def test_a_drafter_does_what_its_name_says(text: tuple[int, ...], place: int, na
         ending = [tree.tokens[list(tree.path(leaf))[1:]].tolist() for leaf in tree.leaves]
         assert list(ahead[:right]) in ending
         assert tree.max_depth == 3
+    elif name == "special-tokens-chain":
+        assert right == len(tree) - 2 == min(place % 2, len(ahead) - 1)
+        assert tree.tokens[-1] in {0, VOCAB - 1, *special} - {ahead[right]}
     elif name == "special-tokens":
-        assert all({0, VOCAB - 1, *ends} <= set(few) for few in siblings(tree))
+        assert all({0, VOCAB - 1, *special} <= set(few) for few in siblings(tree))
         assert right == min(2, len(ahead))
     elif name == "smaller-than-depth":
         assert len(tree) - 1 == min(place % 3, len(ahead)) == right
@@ -100,7 +110,7 @@ def test_every_drafter_is_handed_over_and_its_drafts_are_verified() -> None:
         for case in cases:
             seen = witness_of(drive(decoder, seam, case, VOCAB, model=decoder.target.model))
             assert seen.drafted > 0, case.note
-            assert (seen.accepted > 0) == (case.note != "all-wrong drafts"), case.note
+            assert (seen.accepted > 0) == (not case.note.startswith("all-wrong")), case.note
 
 
 @pytest.mark.parametrize("fault", DRAFTER_FAULTS, ids=lambda fault: fault.name)
@@ -169,6 +179,45 @@ def test_requests_along_a_text_are_its_rounds(text: tuple[int, ...], data: st.Da
     assert sum(one.tokens is None for one in rounds) == (starts[0] > 0)
     assert rounds_by_requests([*asked, asked[0]], prompt, text) is None
     assert rounds_by_requests([((*prompt, *text[: starts[0]], 99), root)], prompt, text) is None
+
+
+def one_branch(accepts: Callable[[int, int], bool]) -> Any:
+    """A decoder that takes one branch alone, and accepts a node where that is said of its token and the target's choice."""
+
+    def walk(tree: CandidateTree, rows: Rows) -> Decision:
+        if len(tree) > tree.max_depth + 1:
+            raise NotImplementedError("only chains are supported")
+        here, choices = 0, rows.argmax(axis=1).tolist()
+        while here + 1 < len(tree) and accepts(int(tree.tokens[here + 1]), choices[here]):
+            here += 1
+        return Decision(tuple(range(1, here + 1)), choices[here])
+
+    return lambda target: ReferenceDecoder(target, Parts(walk=walk))
+
+
+PAD = 29
+WRONG_CHAINS = ("all-wrong-chain", "partly-right-chain", "over-confident-chain", "special-tokens-chain")
+
+
+@pytest.mark.parametrize(
+    ("accepts", "wakes"),
+    [
+        (lambda token, choice: token == choice, ()),
+        (lambda token, choice: True, WRONG_CHAINS),
+        (lambda token, choice: token in (choice, PAD), ("special-tokens-chain",)),
+    ],
+    ids=["right", "trusting", "padding accepted"],
+)
+def test_a_decoder_of_chains_is_given_wrong_drafts(accepts: Callable[[int, int], bool], wakes: tuple[str, ...]) -> None:
+    """Chains have wrong drafts of their own, with the target's own number for padding among them: only these tell."""
+    target = load_target("exact")
+    target.model.config.pad_token_id = PAD
+    truth = SequentialTruth(target)
+    subject, stock = make_subject(one_branch(accepts), target, truth=truth), Stock(Stage(truth), cases=0)
+    for name in ("all-right", "smaller-than-depth", *WRONG_CHAINS):
+        cases = [case for case in stock.of(DRAFTED) if case.note == f"{name} drafts"]
+        report = run_battery(subject, choose(ids=["SEQUENCE-02"]), QUICK, cases=cases)
+        assert statuses(report) == {"SEQUENCE-02": Status.FAILED if name in wakes else Status.PASSED}, name
 
 
 def test_a_case_with_a_drafter_is_replayed_from_its_file() -> None:

@@ -66,8 +66,9 @@ def test_a_run_says_it_over_all_checks() -> None:
     """Rows of all checks are added up; a run in which none was held against a floor has no such line."""
     tally = Tally([CHECK])
     tally.head = Head("d", "t", "C", {})
-    tally.add(Finished(bare_result(CHECK, Status.PASSED), rows=50, controls=99))
+    tally.add(Finished(bare_result(CHECK, Status.PASSED), rows=50, floor=Noise(0.25, 0.5, 3.0, samples=99)))
     found = tally.report()
-    assert found.environment[FLOOR].startswith("from 99 control rows; of 50 judged rows about 0.5 exceed")
+    size = "1 logits are allowed, and the least of the wrong histories moved a row by 3"
+    assert found.environment[FLOOR].startswith(f"{size}; from 99 control rows; of 50 judged rows about 0.5 exceed")
     tally.add(Finished(bare_result(CHECK, Status.PASSED)))
     assert FLOOR not in tally.report().environment

@@ -6,7 +6,6 @@ The kits here are trained for a moment and promise clear choices in float32 alon
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import gguf_oracle
 import jsonschema
 import msgspec
 import pytest
@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from grounds import Ground
 from hypothesis import given
 from hypothesis import strategies as st
+from kit_grounds import DEEP, SMALL, one_number_format, small_kit
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tree_oracle import ReferenceDecoder
@@ -33,26 +34,17 @@ from tree_oracle.kit.measure import floor_of
 from tree_oracle.kit.schema import FILE, schema_json
 from tree_oracle.record import FileError, UsageError, to_json
 
-SMALL: dict[str, Any] = {"steps": 6, "prompts": 2, "length": 8, "dtype": "float32"}
-
-
-DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
-
 
 @pytest.fixture(scope="module", autouse=True)
-def one_number_format() -> Iterator[None]:
-    """To measure a floor in three formats takes most of the time that a small kit takes."""
+def in_one_number_format() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        if not DEEP:
-            monkeypatch.setattr(make, "DTYPES", ("float32",))
+        one_number_format(monkeypatch)
         yield
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("kits") / "kit"
-    make_kit(found, **SMALL)
-    return found
+    return small_kit(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +278,7 @@ def test_a_decoder_is_judged_on_a_kit(folder: Path) -> None:
 
 
 def test_the_command_line_makes_and_verifies(tmp_path: Path, folder: Path) -> None:
-    """Figures are printed by both; a kit that differs ends with code 1, one that is none with 3, a full folder with 2."""
+    """Figures are printed by both, and a qwen3 is written as GGUF too; a kit that differs ends with code 1, one that is none with 3, a full folder with 2."""
     words = [word for name, value in SMALL.items() for word in (f"--{name}", str(value))]
     made = CliRunner().invoke(main, ["kit", "make", str(tmp_path / "kit"), "--architecture", "qwen3", *words])
     assert made.exit_code == 0, made.output
@@ -295,6 +287,10 @@ def test_the_command_line_makes_and_verifies(tmp_path: Path, folder: Path) -> No
     assert CliRunner().invoke(main, ["kit", "make", str(tmp_path), *words]).exit_code == 2
     good = CliRunner().invoke(main, ["kit", "verify", str(folder)])
     assert (good.exit_code, good.output.splitlines()[-1]) == (0, "verified    every file and figure, on this machine")
+    written = CliRunner().invoke(main, ["kit", "gguf", str(tmp_path / "kit")])
+    assert (written.exit_code, len(written.output.splitlines())) == (0, 3), written.output
+    gguf_oracle.agrees(gguf_oracle.read(tmp_path / "kit/drafter/model.gguf"), tmp_path / "kit/drafter")
+    assert gguf_oracle.worst_margin(tmp_path / "kit") < read_kit(tmp_path / "kit").floors[0].allowed
     (tmp_path / "kit/drafter/config.json").write_text("{}", encoding="utf-8")
     bad = CliRunner().invoke(main, ["kit", "verify", str(tmp_path / "kit")])
     assert (bad.exit_code, bad.output.splitlines()[0]) == (1, "file drafter/config.json")

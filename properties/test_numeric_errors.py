@@ -15,9 +15,9 @@ from scipy.stats import entropy  # type: ignore[import-untyped, unused-ignore]
 
 from tree_oracle.numerics.choices import by_margin, divergences, flips, margins, tied
 from tree_oracle.numerics.compared import compare, join
-from tree_oracle.numerics.distance import balance, cosine, gaps, spread, ulps
+from tree_oracle.numerics.distance import balance, cosine, spread, ulps
 from tree_oracle.numerics.operator_words import LIMITS, SMALL, Ratios, above, joined, ratios, words
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, gaps
 
 WHOLE = st.integers(-(2**20), 2**20).map(float)  # sums and differences of these are exact
 LOGITS = st.floats(-50, 50).map(lambda value: float(np.float32(value)))

@@ -173,6 +173,7 @@ def test_state_that_is_left_behind_is_named_and_brought_back(tmp_path: Path) -> 
     assert right.exit_code == 0
     assert kept_words(right, file) == said
     bare = msgspec.structs.replace(file, earlier=(), recurs=None)
+    assert kept_words(right, bare).startswith("kept      it failed in its run, and nobody could try it alone: ")
     assert replay(bare, ground().subject(Leaking)).exit_code == 0  # so it is the earlier request that brings it back
 
 
@@ -187,7 +188,7 @@ def test_a_decoder_that_is_always_wrong_is_diagnosed_as_before(tmp_path: Path) -
     right = replay(file, ground().subject(ReferenceDecoder))
     assert right.exit_code == 0
     assert kept_words(right, file).splitlines() == [
-        f"kept      it failed by itself, on a new decoder too: {finding.sentence}",
+        f"kept      it failed by itself, on a new decoder of the same process too: {finding.sentence}",
         f"again     {found_by(file)}",
     ]
 
@@ -217,6 +218,10 @@ def test_a_pass_of_what_never_failed_alone_decides_nothing(tmp_path: Path) -> No
     assert "only a run of them all can tell" in again.results[0].reason
     named = msgspec.structs.replace(file, decoder="mine:Decoder")
     assert f"again     {found_by(named)}" in kept_words(again, named)
+    for more in ("mine:Decoder\nagain     rm -r x", "fault:x\u2028y"):
+        assert (
+            found_by(msgspec.structs.replace(file, decoder=more)) == ""
+        )  # no command, where one line cannot show the name
 
 
 def test_the_command_of_a_kept_case_is_that_of_its_run(tmp_path: Path) -> None:

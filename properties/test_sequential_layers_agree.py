@@ -241,6 +241,16 @@ def test_noise_is_measured_and_has_the_size_of_the_dtype(dtype: str, least: floa
     assert np.abs(found.plain_rows(fresh, shared=True) - found.rows(fresh)).max() <= noise.allowed
 
 
+def test_a_token_that_the_target_forbids_is_no_noise() -> None:
+    """A logit of minus infinity in every row, right or wrong, leaves the floor a number, with power."""
+    forbidding = load_target("tiny:llama")
+    head = forbidding.model.lm_head
+    head.register_forward_hook(lambda *call: call[-1].index_fill(-1, torch.tensor([5]), -torch.inf))
+    noise = SequentialTruth(forbidding).noise()
+    assert SequentialTruth(forbidding).rows([(1, 2, 3)])[0][5] == -np.inf
+    assert 0 < noise.allowed < 1e-3 < noise.wrong_history < np.inf
+
+
 def test_truth_says_what_it_is() -> None:
     """Grade, exactness and vocabulary are those of the target, through the public protocol."""
     known: list[Truth] = [truth("exact"), truth("tiny:qwen3")]

@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from tree_oracle import ReferenceDecoder, check_decoder, conformance
 from tree_oracle.checks import choose
 from tree_oracle.cli import main
-from tree_oracle.numerics import Found, Sweep, ToleranceReport, Verdict, WrongFloor, floor_from, run_sweep
+from tree_oracle.numerics import (
+    Found,
+    Sweep,
+    ToleranceReport,
+    Verdict,
+    WrongFloor,
+    floor_from,
+    read_tolerance,
+    run_sweep,
+)
 from tree_oracle.numerics.weights import weights_of
 from tree_oracle.record import Case, Noise, Report, Status, TreeData, UsageError, write_file
 from tree_oracle.run import Budget, make_subject, run_battery
@@ -76,6 +85,7 @@ REFUSED: dict[str, tuple[Callable[[], ToleranceReport], str]] = {
     "older": (lambda: changed(weights=""), "of an older release"),
     "dtype": (lambda: changed(dtype="bfloat16"), "dtype bfloat16 there, float32"),
     "kernel": (lambda: changed(kernel="eager"), "kernel eager there, sdpa"),
+    "cache": (lambda: changed(cache="fp8"), "cache fp8 there, dynamic of tiny:llama here"),
     "device": (lambda: environment(kind="cuda"), "another device: kind 'cuda' there, 'cpu' here"),
     "processor": (lambda: environment(capability="MMX"), "capability 'MMX' there"),
     "nowhere": (lambda: msgspec.structs.replace(measured(), environment={}), "kind 'not said' there"),
@@ -191,6 +201,16 @@ def test_a_cell_without_a_number_decides_nothing(tmp_path: Path) -> None:
             "no number for tiny:llama cpu float32 sdpa width 12 batch 1 prefix 9: overlap: they overlap"
             in result.reason
         )
+
+
+@pytest.mark.parametrize("verdict", [Verdict.USABLE, Verdict.NOT_ROUNDING], ids=["of an older release", "of this one"])
+def test_a_fault_makes_no_room_for_itself(tmp_path: Path, verdict: Verdict) -> None:
+    """A report in which a sign shows leaves the checks no floor, and the reason names the sign."""
+    path = kept(tmp_path, changed(verdict=verdict, signs=("width",), reason="0.04 logits"))
+    noise = floor_from(path, target())
+    assert not noise.has_power
+    assert f"sdpa width 12 batch 1 prefix 9: {verdict.value} [width]: 0.04 logits" in noise.powerless
+    assert read_tolerance(path).cells[0].allowed is None
 
 
 def test_every_door_takes_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

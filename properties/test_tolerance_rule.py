@@ -19,6 +19,7 @@ from tree_oracle.numerics.signs import (
     TREE,
     WIDTH,
     Shown,
+    despite,
     signs,
     signs_of_loss,
 )
@@ -163,6 +164,19 @@ def test_one_row_far_off_is_no_other_arithmetic() -> None:
     """A single row that goes to other experts moves the largest error and no median, and shows no sign."""
     few, one = spread(np.ones(9)), spread(np.array([1.0] * 8 + [99.0]))
     assert signs(Shown(few, one, few, one, repeated=0.0, beside=0, unexplained=0)) == ()
+
+
+@given(found=evidence(), names=st.sets(st.sampled_from(sorted(EXPLAINED))))
+def test_a_sign_takes_the_number_whatever_the_verdict_was(found: Evidence, names: set[str]) -> None:
+    """Without a sign the verdict stays; with one it is "not rounding" and names it, unless the tree pass is at fault already."""
+    rule, shows = tolerance(found), tuple(sorted(names))
+    before = verdict(rule, effects(found.effects, rule.allowed), exact=False)
+    said, reason = despite(shows, *before)
+    if not shows or before[0] is Verdict.EXCEEDED:
+        assert (said, reason) == before
+    else:
+        assert said is Verdict.NOT_ROUNDING
+        assert all(name in reason for name in (*shows, before[0].value))
 
 
 @pytest.mark.parametrize(

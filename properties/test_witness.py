@@ -21,7 +21,7 @@ from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.checks.view import text_of
 from tree_oracle.checks.witness import COUNTERS, claims_of, speculated
 from tree_oracle.decoder import ReferenceDecoder
-from tree_oracle.record import Call, Case, EndReason, Limits, Round, Status, TreeData, Work
+from tree_oracle.record import Call, Case, EndReason, Limits, Report, Round, Status, TreeData, Work
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.strategies import candidate_trees
 from tree_oracle.target import Target
@@ -222,17 +222,24 @@ def made_up_rounds(prompt: Sequence[int], text: list[int]) -> list[dict[str, Any
     return rounds
 
 
+def of_some(made: Callable[[Target], Any]) -> Report:
+    """The family on some prompts, alone and together."""
+    found = ground()
+    few = [*found.stock.of(PROMPTS)[::4], *found.stock.of(PROMPT_BATCHES)[::2]]
+    return run_battery(found.subject(made), choose(ids=FAMILY), QUICK, cases=few, stock=found.stock)
+
+
 @pytest.mark.parametrize("answer", [lump_with_counters, made_up_rounds])
 def test_a_record_of_rounds_that_did_not_run_is_caught(answer: Callable[..., Any]) -> None:
     """The text is right and the record looks like speculation; the target was never asked about a draft, and that fails."""
-    report = ground().report(answering(answer), *FAMILY, budget=QUICK)
+    report = of_some(answering(answer))
     assert statuses(report)["WITNESS-03"] is Status.FAILED
     assert report.exit_code == 1
 
 
 def test_a_text_without_a_claim_claims_nothing() -> None:
     """The same plain decoder that says nothing of rounds has not failed, and nothing is passed either but what the tap accounts for."""
-    report = ground().report(answering(lambda prompt, text: text), *FAMILY, budget=QUICK)
+    report = of_some(answering(lambda prompt, text: text))
     assert set(statuses(report).values()) == {Status.NOT_OBSERVABLE}
     assert report.exit_code == 4
 

@@ -20,9 +20,11 @@ from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.witness import contradiction
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.decoder.tap_count import counted
+from tree_oracle.decoder.tap_slip import slipped
 from tree_oracle.record import Call, Limits, Report, Round, Status, Work
+from tree_oracle.report.certificate.claims import may_not_say
 from tree_oracle.report.words import witness_words
-from tree_oracle.run import Budget, run_battery
+from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.strategies import candidate_trees
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
@@ -87,6 +89,8 @@ def test_what_is_not_seen_contradicts_no_claim() -> None:
         Passes.DRAFT: (False, False),
         Passes.PLAIN: (True, True),
         Passes.UNSEEN: (True, False),
+        Passes.BESIDE: (True, True),
+        Passes.LED: (True, True),
         None: (False, False),
     }
     assert passes_of([], [((5,), (1, 2, 3))]) is Passes.UNSEEN
@@ -146,6 +150,56 @@ class Hidden(Plain):
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self._model = copy.deepcopy(target.model)
+
+
+class DraftsBeside(Plain):
+    """Before the text a draft is made and scored over all of the prompt, which nobody looks at."""
+
+    def _text(self, text: list[int], limits: Limits) -> list[int]:
+        drafts = copy.copy(text)
+        with torch.no_grad():
+            for _ in range(3):
+                drafts.append(int(self._model(torch.tensor([drafts])).logits[0, -1].argmin()))
+        return super()._text(text, limits)
+
+
+class SelfDrafting:
+    """The target drafts two tokens for itself and verifies them, all without a cache; its first token is decoded plainly if asked."""
+
+    def __init__(self, target: Target, *, first: int = 0) -> None:
+        self._model, self._first = target.model, first
+
+    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
+        return [self._rounds(list(prompt), len(prompt), limits) for prompt in prompts]
+
+    def _rounds(self, text: list[int], start: int, limits: Limits) -> list[Round]:
+        end, rounds = start + limits.max_new_tokens, list[Round]()
+        if limits.max_length is not None:
+            end = min(end, limits.max_length)
+        while len(text) < end and not (len(text) > start and text[-1] in limits.eos_ids):
+            drafts = list[int]()
+            while len(drafts) < (2 if len(text) >= start + self._first else 0):
+                drafts.append(self._best([*text, *drafts])[-1])
+            best = self._best([*text, *drafts])[len(text) - 1 :]
+            right = next((i for i, token in enumerate(drafts) if token != best[i]), len(drafts))
+            new = [*drafts[:right], best[right]][: end - len(text)]
+            new = new[: next((i + 1 for i, token in enumerate(new) if token in limits.eos_ids), len(new))]
+            path = tuple(range(1, right + 1))
+            rounds.append(
+                Round(
+                    emitted=tuple(new),
+                    tokens=(text[-1], *drafts),
+                    parents=tuple(range(-1, len(drafts))),
+                    accepted=path,
+                )
+            )
+            text = [*text, *new]
+        return rounds or [Round(emitted=())]
+
+    def _best(self, text: list[int]) -> list[int]:
+        with torch.no_grad():
+            best: list[int] = self._model(torch.tensor([text])).logits[0].argmax(dim=-1).tolist()
+        return best
 
 
 def by_threes(tokens: Tokens) -> list[Tokens]:
@@ -213,11 +267,69 @@ def test_plain_decoding_is_no_witness_in_any_form(form: Form, cached: bool) -> N
     found = statuses(report)
     assert Status.PASSED not in found.values()
     assert (report.witness.drafted, report.witness.accepted) == (0, 0)
-    assert "the target was seen to decide every token" in result_of(report, "WITNESS-01").reason
+    said = result_of(report, "WITNESS-01").reason
+    assert "the target was seen to decide every token" in said
+    assert "a wrong row that is slipped into such a pass changes the text" in said
     contradicted = cached and form is not bundles
     assert (found.pop("WITNESS-03") is Status.FAILED) == contradicted
     assert set(found.values()) == {Status.NOT_OBSERVABLE}
     assert report.exit_code == (1 if contradicted else 4)
+
+
+@pytest.mark.parametrize(("form", "first"), [(bundles, 0), (trees, 1), (counters, 0)])
+def test_a_target_that_drafts_for_itself_is_believed_where_it_puts_a_wrong_draft_right(form: Form, first: int) -> None:
+    """Its calls are those of plain decoding; led astray, it emits the same text, and so what its rounds show is a witness."""
+    report = report_on(lambda target: SelfDrafting(target, first=first), form)
+    assert {statuses(report)[check] for check in ("SEQUENCE-01", "WITNESS-01")} == {Status.PASSED}
+    assert statuses(report)["WITNESS-03"] is Status.NOT_OBSERVABLE
+    assert report.witness.accepted > 0
+    assert report.exit_code == 0
+
+
+def test_where_no_second_decoder_can_be_had_it_is_told_what_to_do() -> None:
+    """A decoder that is handed over ready cannot be led astray: nothing is decided, nothing fails, and the reason says why."""
+    found = ground()
+    target = found.target
+    decoder = with_methods(generate=SelfDrafting(target).generate)
+    subject = make_subject(decoder, target, truth=found.truth)
+    report = run_battery(subject, ASKED, QUICK, cases=found.stock.of(PROMPTS)[::8], stock=found.stock)
+    assert all_of(report, Status.NOT_OBSERVABLE)
+    said = result_of(report, "WITNESS-01").reason
+    assert "a drafter that is the target itself, without a cache, makes the same calls" in said
+    assert "hand over a factory target -> decoder and show rounds, draft with another model, or keep a cache" in said
+    assert report.exit_code == 4
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_drafts_that_decide_nothing_are_no_witness_of_bundles(cached: bool) -> None:
+    """Passes that score a draft beside plain decoding: steps of several tokens say nothing, as the tap reads, or a wrong row shows."""
+    report = report_on(lambda target: DraftsBeside(target, cached=cached), bundles)
+    assert all_of(report, Status.NOT_OBSERVABLE)
+    assert (
+        "passes that score a draft were seen beside these, and decide nothing" in result_of(report, "WITNESS-01").reason
+    )
+    assert report.exit_code == 4
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=6).map(tuple), st.data())
+def test_a_wrong_row_is_slipped_into_passes_over_the_text_alone(text: Tokens, data: st.DataObject) -> None:
+    """The last row of a pass over it, whole or above a cache, has another best token; every other row, and later ones, are as they are."""
+    model, longer = ground().target.model, (*text, 3)
+    cached = data.draw(st.integers(0, len(text) - 1))
+    with torch.no_grad():
+        right = model(torch.tensor([longer])).logits[0]
+        best = int(right[len(text) - 1].argmax())
+        spared = int(right[len(text) - 1].argsort(descending=True)[1])
+        cache = DynamicCache()
+        if cached:
+            model(torch.tensor([text[:cached]]), past_key_values=cache)
+        with slipped(model, [text], spared=[spared]) as slips:
+            wrong = model(torch.tensor([text[cached:]]), past_key_values=cache).logits[0]
+            assert model(torch.tensor([longer])).logits[0].equal(right)
+        assert slips.made == 1
+        assert int(wrong[-1].argmax()) not in (best, spared)
+        assert wrong[:-1].equal(right[cached : len(text) - 1])
+        assert model(torch.tensor([text])).logits[0].equal(right[: len(text)])
 
 
 class PlainSession:
@@ -264,7 +376,7 @@ def test_who_speculates_loses_nothing(form: Form) -> None:
     assert not {Status.FAILED, Status.ERROR, Status.UNDECIDED} & set(statuses(report).values())
     assert {statuses(report)[check] for check in ("SEQUENCE-01", "WITNESS-01")} == {Status.PASSED}
     assert report.witness.accepted > 0
-    assert "own word" not in witness_words(report)
+    assert "own word" not in " ".join([witness_words(report), *may_not_say(report)])
     assert report.exit_code == 0
 
 
@@ -273,4 +385,6 @@ def test_where_nobody_could_look_steps_are_no_witness_and_claims_are_the_decoder
     assert all_of(report_on(Hidden, bundles), Status.NOT_OBSERVABLE)
     report = report_on(Hidden, counters)
     assert statuses(report)["SEQUENCE-01"] is Status.PASSED
-    assert "by the decoder's own word in 8 requests: no pass of the target that scores a draft" in witness_words(report)
+    told = "by the decoder's own word in 8 requests: no pass of the target that scores a draft"
+    assert told in witness_words(report)
+    assert any(told in line for line in may_not_say(report))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: seven sweeps into reports/tolerance/, one torch thread.
+# The kept CPU reports: eight sweeps into reports/tolerance/, one torch thread.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"
@@ -34,3 +34,6 @@ sweep cpu-5000-rows "${every[@]}" --dtype float32 --dtype float64 --kernel eager
 flex=()
 for name in qwen3 llama gemma2 gemma3 llama4 mistral mixtral cohere2 gpt2; do flex+=(--target "tiny:$name"); done
 sweep cpu-flex "${flex[@]}" --dtype float32 --dtype bfloat16 --kernel flex --width 33 --prefix 32 --rows 66
+# Rows held in eight bits, at a prefix that is short and at long ones: noise and faults overlap there.
+sweep cpu-quantised-cache --target tiny:llama --target tiny:qwen3 --dtype float32 --dtype bfloat16 --kernel sdpa --cache fp8 \
+    --width 33 --prefix 16 --prefix 256 --prefix 1024 --rows 66

@@ -24,6 +24,18 @@ from tree_oracle.target.backends import Kernel, backend_for, kernel_named
 from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.tree import CandidateTree
 
+# How torch begins where none of the kernels that are allowed takes the inputs.
+_NO_KERNEL = ("No available kernel", "No viable backend")
+
+
+def refuses(error: RuntimeError) -> bool:
+    """Whether torch says that it has no such kernel for these inputs, and not that a kernel failed on them.
+
+    What it lacks for a device or a dtype is a ``NotImplementedError``. Every error of CUDA has words on kernels in its later
+    lines, so only the beginning counts.
+    """
+    return isinstance(error, NotImplementedError) or str(error).startswith(_NO_KERNEL)
+
 
 class AttentionOperator:
     """One kernel on one device in one dtype."""
@@ -64,11 +76,9 @@ class AttentionOperator:
             q, k, v = arrays
             return self._kernel.attend(q, k, v, visible, scale)
         except RuntimeError as error:
-            if "kernel" in str(error) or "backend" in str(
-                error
-            ):  # torch's words where no allowed kernel takes the inputs
+            if refuses(error):
                 raise Unsupported(str(error).splitlines()[0]) from error
-            raise
+            raise  # the operator took the inputs and failed
 
     def _here(self, rows: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(rows).copy()).to(self._backend.device)

@@ -32,13 +32,13 @@ def _asked(stage: Stage, name: str, prompt: tuple[int, ...], end: int | None) ->
     """A case for ``generate``, whose ``end``-th token is an end token."""
     text = stage.choices(prompt, _CAP + DEPTH)
     limits = Limits(_CAP, () if end is None else (text[end],))
-    return Case(prefix=prompt, limits=limits, drafter=DrafterData(name=name, text=text), note=f"{name} drafts")
+    return Case(prefix=prompt, limits=limits, drafter=DrafterData(name, text, stage.special), note=f"{name} drafts")
 
 
 def _given(stage: Stage, name: str, prompt: tuple[int, ...]) -> Case:
     """A case for ``open``: the trees that the drafter makes where a right decoder comes to."""
     text = stage.choices(prompt, _ROUNDS * (DEPTH + 1) + DEPTH)
-    draft = ToldDraft(name, prompt, text, stage.vocab_size)
+    draft = ToldDraft(name, prompt, text, stage.vocab_size, stage.special)
     trees, here = list[TreeData](), prompt
     for _ in range(_ROUNDS):
         trees.append(draft(here).to_data())

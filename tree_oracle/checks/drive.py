@@ -28,7 +28,7 @@ from tree_oracle.checks.witness import claims_of
 from tree_oracle.decoder.caches import Pool
 from tree_oracle.decoder.drafters import ToldDraft
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.decoder.tap_errors import Unexplained, Unfinished
+from tree_oracle.decoder.tap_errors import Undrafted, Unfinished
 from tree_oracle.record import (
     AdapterError,
     Array,
@@ -174,7 +174,9 @@ def _watched(case: Case, vocab_size: int) -> Watched | None:
     if case.drafter is None or case.limits is None:
         return None
     ends = case.limits.eos_ids
-    return Watched(ToldDraft(case.drafter.name, case.prefix, case.drafter.text, vocab_size, ends))
+    return Watched(
+        ToldDraft(case.drafter.name, case.prefix, case.drafter.text, vocab_size, (*case.drafter.special, *ends))
+    )
 
 
 def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool) -> tuple[Round, ...]:
@@ -215,7 +217,7 @@ def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Roun
     output, claims = text_of(answered), claims_of(answered)
     rounds = recover(seen, case.prefix, output)
     if not rounds or not (claims or any(len(round_.tokens or ()) > 1 for round_ in rounds)):
-        raise Unexplained("no witness that speculation ran: no target call scores a draft")
+        raise Undrafted("no witness that speculation ran: no target call scores a draft")
     return (*rounds[:-1], _replace(rounds[-1], end=_end(output, case), work=claims))
 
 

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.doubt import contradiction_at, doubts_of
 from tree_oracle.checks.rounded import rounded_to
 from tree_oracle.checks.row_forms import form_of
-from tree_oracle.checks.rows import distance, has_power, need_power, same_row
+from tree_oracle.checks.rows import has_power, need_power, same_row
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PAIRS, PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, history, relation, shown, true_rows
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Round, RowKind, Status
+from tree_oracle.record import Finding, Round, RowKind, Status, row_gap
 
 _NEEDS = ("prefix", "tokens", "parents", "rows")
 
@@ -70,10 +71,17 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
     return fail(
         f"the row of node {node} is not the law after its own history{named}",
         expected=f"argmax {int(truth[node].argmax())} after tokens {' '.join(map(str, tokens[-8:]))} (last of {len(tokens)})",
-        seen=f"argmax {int(seen[node].argmax())}, off by {distance(seen[node], truth[node]):.3g} logits{_past(view, index)}",
+        seen=f"argmax {int(seen[node].argmax())}, off by {row_gap(seen[node], truth[node]):.3g} logits{_past(view, index)}"
+        f"{_doubted(view, index)}",
         round=index,
         node=node,
     )
+
+
+def _doubted(view: View, index: int) -> str:
+    """That the tree itself, by which the history is told, is one of two."""
+    doubt = doubts_of(view).get(index)
+    return "" if doubt is None else f"\n{contradiction_at(doubt)}: either may be what is wrong"
 
 
 def _past(view: View, index: int) -> str:
@@ -111,7 +119,7 @@ def a_change_reaches_descendants_only(view: View) -> Iterator[Finding]:
         if same != (node in branch(parents, other)):
             continue
         if not same or (has_power(view.truth) and _must_change(view, other)):
-            yield _reached(parents, node, other, distance(after[other], before[other]), changed=not same)
+            yield _reached(parents, node, other, row_gap(after[other], before[other]), changed=not same)
             return
     need_power(view.truth)
 

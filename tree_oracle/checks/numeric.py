@@ -17,13 +17,13 @@ import numpy as np
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.history import seen_rows
 from tree_oracle.checks.rounded import rounded_to
-from tree_oracle.checks.rows import distance, within
+from tree_oracle.checks.rows import within
 from tree_oracle.checks.say import NothingToJudge, fail
 from tree_oracle.checks.scenes import PROMPTS, TREES
 from tree_oracle.checks.view import View, history, true_rows
 from tree_oracle.checks.widths import WIDTHS
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Level, Noise, Status, counted
+from tree_oracle.record import Finding, Level, Noise, Status, counted, row_gap
 
 _NEEDS = ("prefix", "tokens", "parents", "rows")
 
@@ -47,7 +47,7 @@ def rows_are_as_exact_as_plain_passes(view: View) -> Iterator[Finding]:
     rows = [
         (gap, index, node)
         for index, round_ in enumerate(view.rounds)
-        for node, gap in enumerate(map(distance, seen_rows(round_), true_rows(view, round_)))
+        for node, gap in enumerate(map(row_gap, seen_rows(round_), true_rows(view, round_)))
     ]
     noise = Noise() if view.truth.exact else _usable(view.truth.noise(), len(rows))
     rows.sort(key=lambda one: -one[0])
@@ -137,7 +137,7 @@ def rows_do_not_depend_on_width(view: View) -> Iterator[Finding]:
             text = history(round_, node)
             before = first.setdefault(text, (index, node, row))
             compared |= before[0] != index
-            if not np.array_equal(row, before[2]) and _counts(view, text, distance(row, before[2])):
+            if not np.array_equal(row, before[2]) and _counts(view, text, row_gap(row, before[2])):
                 yield _moved(view, before, (index, node, row))
                 return
     if not compared:
@@ -163,7 +163,7 @@ def _counts(view: View, text: tuple[int, ...], gap: float) -> bool:
 def _moved(view: View, before: tuple[int, int, np.ndarray], now: tuple[int, int, np.ndarray]) -> Finding:
     sizes = [len(view.rounds[index].tokens or ()) for index in (before[0], now[0])]
     bits = int((before[2] != now[2]).sum())
-    gap = distance(now[2], before[2])
+    gap = row_gap(now[2], before[2])
     other = "as many other nodes" if sizes[0] == sizes[1] else counted(sizes[1], "node")
     return fail(
         f"the row of node {now[1]} changes with the other nodes of the pass",

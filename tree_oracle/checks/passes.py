@@ -12,8 +12,8 @@ One that begins another text, over no cached rows, has nothing to do with it (a 
 the calls of plain decoding do not account for every token. What runs behind the end of a text is not looked at, and a text of
 no tokens needs no pass.
 
-A drafter that is the target itself, without a cache, makes the calls of plain decoding, and its drafts are never refused: as
-nobody can tell the two apart, these calls are a witness for neither.
+A drafter that is the target itself, without a cache, makes the calls of plain decoding, and its drafts are never refused: by
+their calls nobody can tell the two apart. Where a second decoder can be had it is led astray (``tree_oracle.run.astray``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tree_oracle.record import Call
+from tree_oracle.checks.view import by_request, text_of
+from tree_oracle.record import Call, Case, Round
+
+Text = tuple[tuple[int, ...], tuple[int, ...]]  # a prompt, and what was emitted after it
 
 
 class Passes(StrEnum):
@@ -31,6 +34,8 @@ class Passes(StrEnum):
     DRAFT = "a pass scores a draft, for all that can be told"
     PLAIN = "every token is decided by a pass over the text before it, and no pass scores a draft"
     UNSEEN = "no pass that scores a draft is seen, and not every token is accounted for"
+    BESIDE = "a pass scores a draft, and every token is decided by a pass over the text before it all the same"
+    LED = "every token is decided by a pass over the text before it, and changes with it"
 
 
 @dataclass(slots=True)
@@ -64,8 +69,14 @@ class _Request:
         return self.is_done and call.past == 0 and call.tokens[: len(self.text)] == self.text
 
 
-def passes_of(calls: Sequence[Call], texts: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Passes:
-    """What these calls, in order, show of texts, each a prompt and what was emitted after it."""
+def texts_of(case: Case, rounds: Sequence[Round]) -> list[Text]:
+    """The text of each request that was generated for a case."""
+    prompts = [request.prompt for request in case.batch] or [case.prefix]
+    return [(prompts[own[0].request], text_of(own)) for own in by_request(rounds)]
+
+
+def passes_of(calls: Sequence[Call], texts: Sequence[Text]) -> Passes:
+    """What these calls, in order, show of texts."""
     requests = [_Request(len(prompt), (*prompt, *emitted), len(prompt)) for prompt, emitted in texts]
     strangers = False
     for call in calls:

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from tree_oracle.checks.rows import distance, within
+from tree_oracle.checks.rows import within
 from tree_oracle.checks.view import View
-from tree_oracle.record import Case, Limits, Processors
+from tree_oracle.record import Case, Limits, Processors, row_gap
 
 Row = Float[np.ndarray, " vocab"]
 Rows = Float[np.ndarray, "k vocab"]
@@ -67,11 +67,11 @@ def same_processed(
     """
     by = [true_history if history is None else history]
     (true,) = processed(view.case, raw[None], by)
-    gap = distance(settled(seen), settled(true))
+    gap = row_gap(settled(seen), settled(true))
     if gap == 0.0:
         return True
     (single,) = processed(view.case, raw[None].astype(np.float32), by)
-    gap -= 2 * distance(settled(single.astype(np.float64)), settled(true))
+    gap -= 2 * row_gap(settled(single.astype(np.float64)), settled(true))
     return gap <= 0.0 or within(gap / steepness(view.case.processors or PLAIN), view.truth, true_history)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
+from tree_oracle.checks.doubt import doubts_of, unsure_of
 from tree_oracle.checks.say import fail
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, shown
@@ -35,10 +36,12 @@ def counts_depth(view: View) -> Iterator[Finding]:
     Woken by a node that has a sibling or cousin in an earlier slot. Real causes: position by slot, one too many or too few
     when the root is counted twice or not at all, offsets of the last layer reused without gathering the parents.
     """
+    doubts = doubts_of(view)
     for index, round_ in enumerate(view.rounds):
         prefix, _, parents = shown(round_)
         assert round_.positions is not None
-        for node, seen in enumerate(round_.positions):
+        known = round_.positions[:1] if index in doubts else round_.positions  # the root is the root of any tree
+        for node, seen in enumerate(known):
             depth = len(branch(parents, node)) - 1
             expected = len(prefix) - 1 + depth
             if seen != expected:
@@ -51,3 +54,5 @@ def counts_depth(view: View) -> Iterator[Finding]:
                     node=node,
                 )
                 return
+    for index, doubt in doubts.items():
+        yield unsure_of(doubt, index, view.rounds[index])

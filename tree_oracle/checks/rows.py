@@ -20,19 +20,10 @@ from jaxtyping import Float
 
 from tree_oracle.checks.say import NothingToJudge
 from tree_oracle.checks.view import View
-from tree_oracle.record import Finding, Status, TieRule, Truth, counted
+from tree_oracle.record import Finding, Status, TieRule, Truth, counted, row_gap
 
 Row = Float[np.ndarray, " vocab"]
 History = Sequence[int]
-
-
-def distance(seen: Row, true: Row) -> float:
-    """Largest difference of two rows up to a constant shift; infinite where one is NaN or infinite and the other is not."""
-    with np.errstate(invalid="ignore"):
-        mine, theirs = seen - seen.max(), true - true.max()
-        gap = np.abs(mine - theirs)
-    gap[mine == theirs] = 0.0  # equal infinities subtract to NaN
-    return float(np.nan_to_num(gap, nan=np.inf).max())
 
 
 def same_row(seen: Row, true: Row, truth: Truth, history: History) -> bool:
@@ -41,7 +32,7 @@ def same_row(seen: Row, true: Row, truth: Truth, history: History) -> bool:
     Raises:
         NothingToJudge: as for ``within``.
     """
-    return within(distance(seen, true), truth, history)
+    return within(row_gap(seen, true), truth, history)
 
 
 def within(gap: float, truth: Truth, history: History, *, rows: int = 1) -> bool:

@@ -31,6 +31,15 @@ class Stage:
         target = getattr(self.truth, "target", None)  # only a truth that runs one has it
         return getattr(target, "dtype", "") in ("float16", "bfloat16")
 
+    @property
+    def special(self) -> tuple[int, ...]:
+        """The ids of padding and mask, of those that the target's configuration names."""
+        config = getattr(getattr(getattr(self.truth, "target", None), "model", None), "config", None)
+        of_blocks = getattr(config, "dflash_config", None) or {}
+        named = [getattr(config, name, None) for name in ("pad_token_id", "mask_token_id")]
+        named.append(of_blocks.get("mask_token_id") if isinstance(of_blocks, dict) else None)
+        return tuple(one for one in dict.fromkeys(named) if isinstance(one, int) and 0 <= one < self.vocab_size)
+
     def choices(self, history: Sequence[int], count: int) -> tuple[int, ...]:
         """The next ``count`` tokens of plain greedy decoding."""
         return self.truth.greedy(history, Limits(max_new_tokens=count)).tokens

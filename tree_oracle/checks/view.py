@@ -26,6 +26,7 @@ class View:
     tie_rule: TieRule = TieRule.SMALLEST
     tree_policy: DeclaredPolicy | None = None
     declared_mode: Declaration | None = None
+    recovered: bool = False  # the trees of the rounds were read off the calls of the target
 
 
 def branch(parents: Sequence[int], node: int) -> list[int]:

@@ -6,12 +6,15 @@ suggests one; one lump of tokens does not. Where a decoder generates by a target
 calls of the very run that is judged have the last word:
 
     a pass that may score a draft was seen         a claim is believed, and so are steps of several tokens
+    the same, and yet plain decoding decides       steps are no witness; a claim fails WITNESS-03 where the tap can follow it
     plain decoding was seen to make every token    neither is a witness; where the tap can follow it, a claim fails WITNESS-03
+    the same, and a wrong draft was put right      a claim is believed, and so are steps of several tokens
     no such pass, and not every token, was seen    a claim is the decoder's own word, and believed; steps alone are no witness
     nobody could watch (a trace, a server)         a claim is believed, and so are steps of several tokens
 
 A claim that plain decoding contradicts is *not observable* and not failed where no cache is kept: a drafter that is the target
-itself makes just these calls. In the third line passes are replayed by a captured graph or made by a copy of the model.
+itself makes just these calls, and where no second decoder can be had to be led astray that is what is said. In the line before
+the last passes are replayed by a captured graph or made by a copy of the model.
 """
 
 from __future__ import annotations
@@ -30,13 +33,23 @@ from tree_oracle.record import Case, Ended, HandedOn, Round, Status, Witness, Wo
 
 COUNTERS = ("rounds", "drafted", "accepted")
 NO_WITNESS = "no witness that speculation ran: no round shows a draft"
-_PLAIN = (
+_DECIDED = (
     "no witness that speculation ran: the target was seen to decide every token by a pass over the text before it alone"
 )
+_PLAIN = f"{_DECIDED}, as in plain decoding, or where it drafts for itself without a cache"
+_ALIKE = (
+    f"{_DECIDED}; a drafter that is the target itself, without a cache, makes the same calls, and nothing tells it from plain "
+    "decoding here: hand over a factory target -> decoder and show rounds, draft with another model, or keep a cache"
+)
+_LED = (
+    f"{_DECIDED}, and a wrong row that is slipped into such a pass changes the text: nothing verifies what it decides"
+)
+_BESIDE = f"{_DECIDED}; passes that score a draft were seen beside these, and decide nothing"
 _UNSEEN = (
     "no witness that speculation ran: rounds of several tokens show no draft (tokens and parents, accepted, or work would), "
     "and no pass of the target that scores one was seen"
 )
+_NONE = {Passes.LED: _LED, Passes.BESIDE: _BESIDE}
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
@@ -67,7 +80,7 @@ def speculated(case: Case, rounds: Sequence[Round]) -> bool:
     """Whether the rounds show that a draft was verified. Where the draft is the driver's own it is no evidence itself."""
     if case.trees:
         return any(round_.accepted is not None or len(round_.emitted) > 1 for round_ in rounds)
-    return any(counts.drafted or counts.accepted for _, counts in _told(rounds))
+    return _suggest(rounds)
 
 
 def contradiction(rounds: Sequence[Round], passes: Passes | None) -> str:
@@ -76,7 +89,9 @@ def contradiction(rounds: Sequence[Round], passes: Passes | None) -> str:
     ``passes``: None where nobody could watch.
     """
     if passes is Passes.PLAIN:
-        return _PLAIN
+        return _ALIKE if _suggest(rounds) else _PLAIN
+    if passes is not None and passes in _NONE:
+        return _NONE[passes]
     return _UNSEEN if passes is Passes.UNSEEN and not any(map(_claims, rounds)) else ""
 
 
@@ -110,6 +125,11 @@ def claims_of(rounds: Sequence[Round]) -> Work | None:
     told = stated or [replace(counts, rounds=int(bool(counts.drafted))) for counts in shown]
     ran, drafted, accepted = (sum(getattr(work, name) or 0 for work in told) for name in COUNTERS)
     return Work(rounds=ran, drafted=drafted, accepted=accepted) if ran or drafted or accepted else None
+
+
+def _suggest(rounds: Sequence[Round]) -> bool:
+    """Whether they look as if a draft was verified."""
+    return any(counts.drafted or counts.accepted for _, counts in _told(rounds))
 
 
 def _claims(round_: Round) -> bool:

@@ -1,4 +1,4 @@
-"""``tree-oracle kit``: checkpoints for engines that bring their own modelling code, made and verified."""
+"""``tree-oracle kit``: checkpoints for engines that bring their own modelling code, made, written as GGUF and verified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path
 
 @click.group()
 def kit() -> None:
-    """Small trained checkpoints with quiet and tied prompts: make, verify."""
+    """Small trained checkpoints with quiet and tied prompts: make, gguf, verify."""
 
 
 @kit.command()
@@ -41,6 +41,22 @@ def make(folder: Path, as_json: bool, **options: Any) -> int:
         echo_json(made)
     else:
         print_kit(make_console(), made)
+    return 0
+
+
+@kit.command()
+@_FOLDER
+@JSON
+@guarded
+def gguf(folder: Path, as_json: bool) -> int:
+    """Add a model.gguf, the format of llama.cpp, to each checkpoint of the kit in DIR. Needs the extra `gguf`."""
+    from tree_oracle.kit import write_gguf
+
+    written = [str(file) for file in write_gguf(folder)]
+    if as_json:
+        echo_json({"written": written})
+    else:
+        click.echo("\n".join(f"{'written':<12}{file}" for file in written))
     return 0
 
 

@@ -30,6 +30,9 @@ tolerance.add_command(masks)
 @click.option("--width", "widths", multiple=True, type=_SIZE, default=[33], show_default=True, help="Rows of a tree.")
 @click.option("--batch", "batches", multiple=True, type=_SIZE, default=[1], show_default=True, help="Trees in a pass.")
 @click.option("--prefix", "prefixes", multiple=True, type=_SIZE, default=[128], show_default=True, help="Tokens.")
+@click.option(
+    "--cache", default="dynamic", show_default=True, help="That rows are held in: dynamic, or fp8, eight bits."
+)
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, cuda:1, npu.")
 @click.option("--rows", type=_SIZE, default=264, show_default=True, help="Tree rows to judge in each cell, at least.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the inputs.")
@@ -37,7 +40,9 @@ tolerance.add_command(masks)
 @click.option("--resume", is_flag=True, help="Go on with an interrupted sweep in FILE.")
 @JSON
 @guarded
-def measure(file: str, resume: bool, as_json: bool, device: str, rows: int, seed: int, fault: str, **lists: Any) -> int:
+def measure(
+    file: str, resume: bool, as_json: bool, device: str, rows: int, seed: int, fault: str, cache: str, **lists: Any
+) -> int:
     """Measure every combination and write FILE after each cell; options of lists may be repeated.
 
     Exit code 1: in some cell a pass differs by more than rounding explains.
@@ -51,7 +56,8 @@ def measure(file: str, resume: bool, as_json: bool, device: str, rows: int, seed
 
     path, console = Path(file), make_console()
     refuse_foreign(path, "tolerance report", (f'"{FORMAT}"'.encode(),))
-    sweep = Sweep(device=device, rows=rows, seed=seed, fault=fault, **{name: tuple(one) for name, one in lists.items()})
+    options = {name: tuple(one) for name, one in lists.items()}
+    sweep = Sweep(device=device, rows=rows, seed=seed, fault=fault, cache=cache, **options)
     try:
         report = run_sweep(
             sweep,

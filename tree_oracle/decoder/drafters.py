@@ -9,8 +9,13 @@ what plain greedy decoding emits.
     over-confident       the same with every edge certain (log p = 0), the wrong ones too
     equal-siblings       tokens that stand twice below one parent; what is accepted lies behind such pairs
     leaf-before-zero     a short branch that is right and ends where the target's next token is 0, beside a longer one
-    special-tokens       token 0, the last of the vocabulary and the end tokens as siblings at every level
+    special-tokens       token 0, the last of the vocabulary, padding, mask and end tokens as siblings at every level
     smaller-than-depth   no node, one, two: fewer levels than a decoder may have made room for
+
+and for a decoder that takes one branch alone, as all-right and smaller-than-depth are,
+
+    all-wrong-chain, partly-right-chain, over-confident-chain      as above, without siblings
+    special-tokens-chain                                           right for no level or one, then one of the special tokens
 
 A drafter is told the target's own text beforehand and asks nobody, so the same drafts come again on every machine. Where a
 decoder has left that text, the drafts are those of the place that it has come to.
@@ -37,7 +42,7 @@ class Place:
     count: int  # tokens emitted so far
     ahead: tuple[int, ...]
     vocab_size: int
-    ends: tuple[int, ...]
+    special: tuple[int, ...]  # padding, mask and end tokens
 
     def wrong(self, token: int, by: int = 1) -> int:
         """A token that is not ``token``; another one for each ``by`` below the size of the vocabulary over 7."""
@@ -60,11 +65,19 @@ class _Sketch:
         return CandidateTree(self.tokens, self.parents, [0.0] * len(self.tokens) if certain else None)
 
 
+def _branch(root: int, tokens: Sequence[int], *, certain: bool = False) -> CandidateTree:
+    """One branch below the root."""
+    return CandidateTree([root, *tokens], list(range(-1, len(tokens))), [0.0] * (len(tokens) + 1) if certain else None)
+
+
+def _chain(place: Place, right: int, *, certain: bool = False) -> CandidateTree:
+    """One branch, right for so many levels and then wrong."""
+    tokens = [token if depth < right else place.wrong(token) for depth, token in enumerate(place.ahead)]
+    return _branch(place.root, tokens, certain=certain)
+
+
 def _all_right(place: Place) -> CandidateTree:
-    sketch, here = _Sketch(place.root), 0
-    for token in place.ahead:
-        here = sketch.add(here, token)
-    return sketch.tree()
+    return _branch(place.root, place.ahead)
 
 
 def _all_wrong(place: Place) -> CandidateTree:
@@ -110,16 +123,34 @@ def _leaf_before_zero(place: Place) -> CandidateTree:
 def _special_tokens(place: Place) -> CandidateTree:
     sketch, here = _Sketch(place.root), 0
     for token in place.ahead[:2]:
-        special = dict.fromkeys((0, place.vocab_size - 1, *place.ends))
-        here = sketch.add(here, *(one for one in special if one != token), token)
+        here = sketch.add(here, *_special_but(place, token), token)
     return sketch.tree()
+
+
+def _special_but(place: Place, token: int) -> list[int]:
+    return [one for one in dict.fromkeys((*place.special, 0, place.vocab_size - 1)) if one != token]
 
 
 def _smaller_than_depth(place: Place) -> CandidateTree:
-    sketch, here = _Sketch(place.root), 0
-    for token in place.ahead[: place.count % DEPTH]:
-        here = sketch.add(here, token)
-    return sketch.tree()
+    return _branch(place.root, place.ahead[: place.count % DEPTH])
+
+
+def _all_wrong_chain(place: Place) -> CandidateTree:
+    return _chain(place, 0)
+
+
+def _partly_right_chain(place: Place, *, certain: bool = False) -> CandidateTree:
+    return _chain(place, place.count % (len(place.ahead) + 1), certain=certain)
+
+
+def _over_confident_chain(place: Place) -> CandidateTree:
+    return _partly_right_chain(place, certain=True)
+
+
+def _special_tokens_chain(place: Place) -> CandidateTree:
+    right = min(place.count % 2, len(place.ahead) - 1)
+    special = _special_but(place, place.ahead[right])
+    return _branch(place.root, [*place.ahead[:right], special[place.count // 2 % len(special)]])
 
 
 DRAFTERS: Mapping[str, Callable[[Place], CandidateTree]] = MappingProxyType(
@@ -132,6 +163,10 @@ DRAFTERS: Mapping[str, Callable[[Place], CandidateTree]] = MappingProxyType(
         "leaf-before-zero": _leaf_before_zero,
         "special-tokens": _special_tokens,
         "smaller-than-depth": _smaller_than_depth,
+        "all-wrong-chain": _all_wrong_chain,
+        "partly-right-chain": _partly_right_chain,
+        "over-confident-chain": _over_confident_chain,
+        "special-tokens-chain": _special_tokens_chain,
     }
 )
 
@@ -145,7 +180,7 @@ class ToldDraft:
         prompt: the tokens before the text.
         text: what the target emits after them; drafts reach as far as this does.
         vocab_size: of the target.
-        ends: the end tokens.
+        special: tokens with a meaning of their own: padding, mask and end tokens.
 
     Raises:
         UsageError: there is no drafter of that name.
@@ -155,7 +190,7 @@ class ToldDraft:
     prompt: tuple[int, ...]
     text: tuple[int, ...]
     vocab_size: int
-    ends: tuple[int, ...] = ()
+    special: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.name not in DRAFTERS:
@@ -168,4 +203,4 @@ class ToldDraft:
         root = int(prefix[-1])
         if not ahead:
             return CandidateTree([root], [-1])
-        return DRAFTERS[self.name](Place(root, count, ahead, self.vocab_size, self.ends))
+        return DRAFTERS[self.name](Place(root, count, ahead, self.vocab_size, self.special))

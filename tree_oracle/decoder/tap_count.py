@@ -30,7 +30,7 @@ def counted(model: Any) -> Iterator[list[Call]]:
 
     def note(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         if module is inner and not torch.compiler.is_compiling():  # a copy of the model has a copy of the hook
-            calls.append(_call(module, args, kwargs))
+            calls.append(call_of(module, args, kwargs))
 
     handle = inner.register_forward_pre_hook(note, with_kwargs=True)
     try:
@@ -39,7 +39,8 @@ def counted(model: Any) -> Iterator[list[Call]]:
         handle.remove()
 
 
-def _call(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def call_of(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    """What a module that takes token ids is asked; without tokens where more than one row, or none, can be read."""
     ids = given(module, args, kwargs, "input_ids")
     single = isinstance(ids, Tensor) and ids.dim() == 2 and len(ids) == 1
     return Call(tuple(ids[0].tolist()) if single else (), rows_held(cache_among((*args, *kwargs.values()))))

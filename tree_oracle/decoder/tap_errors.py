@@ -16,5 +16,9 @@ class Unexplained(TreeOracleError):
         self.accounted = accounted
 
 
+class Undrafted(Unexplained):
+    """The target calls account for the text, and none of them scores a draft."""
+
+
 class Unfinished(DecoderError):
     """The decoder broke down under the tap. There is no text to read the calls by, so only its end can be judged."""

@@ -81,17 +81,27 @@ def _only(readings: list[list[Round]]) -> list[Round]:
 def _read(
     stream: list[TargetCall], text: Text, start: int, row: int | None, every: list[TargetCall]
 ) -> list[list[Round]]:
-    """The rounds of one stream. Where masks and positions contradict each other, those are believed that explain the text.
+    """The rounds of one stream. Where masks and positions contradict each other, those are believed that explain the text, and
+    of both those by which the cache has the right size: a wrong tree may hold the text by chance, as far as the next call.
 
     Raises:
         Unexplained: neither do; why not as they are read first.
     """
     try:
-        return _follow(stream, text, start, row, every)
+        first = _follow(stream, text, start, row, every)
     except Unexplained:
         with suppress(Unexplained):
             return _follow(stream, text, start, row, every, second=True)
         raise
+    with suppress(Unexplained):
+        if not _fit(first) and _fit(other := _follow(stream, text, start, row, every, second=True)):
+            return other
+    return first
+
+
+def _fit(readings: list[list[Round]]) -> bool:
+    """Whether every call that made a round had as many cached rows as it should."""
+    return all(round_.visible is not None for rounds in readings for round_ in rounds)
 
 
 def _follow(
@@ -169,7 +179,7 @@ def _start_of(call: TargetCall, text: Text, least: int, most: int, *, fed: bool 
     """
     fitting = [c for c in range(least, most + 1) if repeats(call, c, text) and _may_be_fed_again(call, c - call.past)]
     if fitting:
-        return fitting[-1]
+        return ([c for c in fitting if _is_behind(call, c - call.past)] or fitting)[-1]
     if fed or not call.tokens or (most == len(text) <= call.past):
         return None  # a decoder that does not stop at once: the text is accounted for, and this call lies behind it
     return next((c for c in range(most, least - 1, -1) if call.tokens[0] == text[c - 1]), None)
@@ -181,6 +191,11 @@ def _may_be_fed_again(call: TargetCall, again: int) -> bool:
         return True
     sights = [sight for sight in call.sights if sight is not None]
     return bool(sights) and not hides_within(telling(sights), call.past, call.past + again, call.positions)
+
+
+def _is_behind(call: TargetCall, again: int) -> bool:
+    """Whether all candidates sit behind the root, the last of the first ``again`` tokens."""
+    return all(position > call.positions[again - 1] for position in call.positions[again:])
 
 
 def _hole(accounted: int, total: int, following: TargetCall | None) -> Unexplained:

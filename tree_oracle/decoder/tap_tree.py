@@ -13,6 +13,7 @@ is looked for, so that the law which is broken can fail instead of being read as
 3. Neither: the parent is the earlier node seen that itself sees most.
 
 A wrong guess costs the name of the fault, not the failure: whatever the parents, a mask, a position or a row contradicts them.
+Where the text decides nothing, the judges of masks and positions see that both trees fit, and blame neither (``checks.doubt``).
 """
 
 from __future__ import annotations

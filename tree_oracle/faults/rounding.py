@@ -7,7 +7,8 @@
                                nothing gives NaN. Wakes where siblings fill a tile; twin: the tile is left out
     half-precision state       keys and values are kept as bfloat16; twin: kept as they are computed
 
-They are planted into a copy of a target's model, so the tree pass, the plain pass and every control run through them.
+They are planted into a copy of a target's model, so the tree pass, the plain pass and every control run through them. The two
+that round to bfloat16 change nothing in that dtype; a sweep with a planted fault that changes no figure says so of the cell.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a kit says of itself: ``kit.json``, everything measured on the machine that made it, with the files that it speaks of.
 
-target/  drafter/  tied/     checkpoints: config.json, generation_config.json, model.safetensors, tokenizer.json
+target/  drafter/  tied/     checkpoints: config.json, generation_config.json, model.safetensors, tokenizer.json, and model.gguf
+                             where it was asked for (``tree_oracle.kit.gguf``)
 kit.json                     this record, canonical JSON; its schema is ``schemas/kit-1.schema.json``
 """
 

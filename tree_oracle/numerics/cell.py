@@ -20,12 +20,14 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     width: int
     batch: int
     prefix: int
+    cache: str = "dynamic"  # that rows are held in (``held``)
 
     @property
     def name(self) -> str:
         """One line that a reader can tell cells apart by."""
         size = f"width {self.width} batch {self.batch} prefix {self.prefix}"
-        return f"{self.target} {self.device} {self.dtype} {self.kernel} {size}"
+        held = "" if self.cache == "dynamic" else f" cache {self.cache}"
+        return f"{self.target} {self.device} {self.dtype} {self.kernel} {size}{held}"
 
 
 class Verdict(StrEnum):
@@ -37,6 +39,9 @@ class Verdict(StrEnum):
     INFEASIBLE = "infeasible"  # the plain pass itself exceeds what was measured of it
     UNDECIDED = "undecided"  # too few control rows to say anything of so many judged ones
     EXCEEDED = "exceeded"  # the tree pass is farther off than the plain pass explains
+    NOT_ROUNDING = (
+        "not rounding"  # what was measured of passes without a tree is no rounding: it would make room for itself
+    )
     NOT_FINITE = "not finite"  # rows hold NaN or infinity
     UNMEASURED = "not measured"  # the place cannot do it; the reason says why
 
@@ -101,7 +106,10 @@ class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def allowed(self) -> float | None:
-        """The recommended tolerance in logits; ``None`` where no number tells noise from faults."""
-        if self.figures is None or self.verdict not in (Verdict.EXACT, Verdict.USABLE):
+        """The recommended tolerance in logits; ``None`` where no number tells noise from faults.
+
+        A cell with a sign has none, whatever its verdict: the fault is in the very passes that the rule is made from.
+        """
+        if self.figures is None or self.signs or self.verdict not in (Verdict.EXACT, Verdict.USABLE):
             return None
         return self.figures.tolerance.allowed

@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from tree_oracle.numerics.choices import Choices, divergences, flips, margins, tied
-from tree_oracle.numerics.distance import Rows, Spread, balance, cosine, gaps, spread, ulps
+from tree_oracle.numerics.distance import Rows, Spread, balance, cosine, spread, ulps
 from tree_oracle.numerics.operator_words import Words, joined, words
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, gaps
 
 Per = Float[np.ndarray, " k"]
 

@@ -1,10 +1,9 @@
-"""How far rows are from the rows they should be: one number per row, and what a set of such numbers looks like.
+"""What a set of gaps looks like (``record.gaps``: one number per row), and other ways to say how far rows are off.
 
-    gap(v)   = max_t |(seen[v, t] - max seen[v]) - (true[v, t] - max true[v])|     logits, up to a constant shift
     ulp      = 2^(max(floor(log2 |x|), emin) - (p - 1))                            the step of a dtype with p digits at x
     balance  = share of entries above the true ones - share below                  +1: everything is too large
 
-A constant added to all logits of a row changes no probability and is no error, so gaps leave it out; the operator's own figures
+Gaps leave out a constant that is added to a whole row; the operator's own figures
 (``operator_words``) do not, since an operator that shifts its output is wrong. All inputs are float64; nothing here rounds but
 the subtraction itself.
 """
@@ -33,20 +32,6 @@ class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     p90: float
     p99: float
     rms: float
-
-
-def gaps(seen: Rows, true: Rows) -> Gaps:
-    """The largest difference of each row up to a constant shift; infinite where one is not finite and the other is.
-
-    Raises:
-        UsageError: the arrays have different shapes.
-    """
-    _same_shape(seen, true)
-    with np.errstate(invalid="ignore"):
-        mine, theirs = (rows - rows.max(axis=1, keepdims=True, initial=-np.inf) for rows in (seen, true))
-        found = np.abs(mine - theirs)
-    found[mine == theirs] = 0.0  # equal infinities subtract to NaN
-    return np.asarray(np.nan_to_num(found, nan=np.inf, posinf=np.inf).max(axis=1, initial=0.0))
 
 
 def spread(found: Gaps) -> Spread:

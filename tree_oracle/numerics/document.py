@@ -35,12 +35,13 @@ class Sweep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: int
     seed: int = 0
     fault: str = ""  # a planted numerical fault, or none
+    cache: str = "dynamic"  # that rows are held in
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """All combinations; those that share a loaded model stand together."""
         return tuple(
-            Cell(target, self.device, dtype, kernel, width, batch, prefix)
+            Cell(target, self.device, dtype, kernel, width, batch, prefix, self.cache)
             for target in self.targets
             for kernel in self.kernels
             for dtype in self.dtypes

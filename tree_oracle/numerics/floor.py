@@ -2,7 +2,7 @@
 
 A report speaks of the weights, device, dtype and kernel that it measured, and of nothing else: one of others is refused. All
 of its cells for this target are taken together, whatever their sizes: the largest error, the largest change, the smallest
-effect of a wrong history. One cell that gives no number (noise and faults overlap, the plain pass does not meet the rule, ...)
+effect of a wrong history. One cell that gives no number (noise and faults overlap, a sign of something else than rounding, ...)
 takes the number from all, so a report is best measured at the sizes that are judged.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tree_oracle.numerics.cell import Figures, Found, Verdict
 from tree_oracle.numerics.document import ToleranceReport, read_tolerance
+from tree_oracle.numerics.held import DYNAMIC
 from tree_oracle.numerics.weights import weights_of
 from tree_oracle.record import Noise, UsageError
 from tree_oracle.record.installed import FILES
@@ -104,6 +105,7 @@ def _about(cells: Sequence[Found], path: Path, target: Target) -> list[Found]:
     facts: tuple[tuple[str, str, Callable[[Found], str]], ...] = (
         ("dtype", target.dtype, lambda found: found.cell.dtype),
         ("kernel", _kernel(target), lambda found: found.cell.kernel),
+        ("cache", DYNAMIC, lambda found: found.cell.cache),  # what a check runs plain passes without
         ("weights", weights, lambda found: found.weights or "of an older release, which does not say which"),
     )
     left = list(cells)
@@ -134,7 +136,8 @@ def _smallest(figures: Figures) -> float:
 
 
 def _useless(found: Found) -> str:
-    return f"the tolerance report has no number for {found.cell.name}: {found.verdict.value}: {found.reason}"
+    signs = f" [{', '.join(found.signs)}]" if found.signs else ""
+    return f"the tolerance report has no number for {found.cell.name}: {found.verdict.value}{signs}: {found.reason}"
 
 
 def _origin(path: Path, report: ToleranceReport, cells: Sequence[Found]) -> str:

@@ -24,14 +24,15 @@ from jaxtyping import Bool
 
 from tree_oracle.numerics.cell import Cell, Control, Figures, Found, Verdict
 from tree_oracle.numerics.compared import Compared, compare, join
-from tree_oracle.numerics.distance import Gaps, Rows, gaps, spread
+from tree_oracle.numerics.distance import Gaps, Rows, spread
 from tree_oracle.numerics.inputs import History, Instance, Lane, instances, reach_of, wrong_histories
+from tree_oracle.numerics.neighbours import Beside, look_beside
 from tree_oracle.numerics.passes import Passes
 from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
-from tree_oracle.numerics.signs import Shown, signs, signs_of_loss
+from tree_oracle.numerics.signs import Shown, despite, signs, signs_of_loss
 from tree_oracle.numerics.tolerance import Evidence, effects, tolerance, verdict
 from tree_oracle.numerics.weights import weights_of
-from tree_oracle.record import Unsupported, UsageError, counted
+from tree_oracle.record import Unsupported, UsageError, counted, gaps
 from tree_oracle.target import Target, one_torch_thread
 from tree_oracle.target.backends import backend_for, kernel_named
 from tree_oracle.target.reach import reaches
@@ -69,7 +70,7 @@ class _Gathered:
     compared: dict[str, list[Compared]] = field(default_factory=lambda: defaultdict(list))
     changes: dict[str, list[Gaps]] = field(default_factory=lambda: defaultdict(list))
     effects: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    beside: int = 0
+    beside: Beside = field(default_factory=Beside)
     routed: int = 0
 
     def joined(self, name: str) -> Compared:
@@ -92,7 +93,8 @@ def measure_cell(
 
     Raises:
         UsageError: the prefix and a tree do not fit into the target's context, or nothing is asked for.
-        Unsupported: a model that no tree mask is proven for, or another kernel ran than the cell names.
+        Unsupported: a model that no tree mask is proven for, or another kernel ran than the cell names,
+            or a cache that this model or this release has not.
     """
     began, each = time.perf_counter(), cell.width * cell.batch
     if rows < 1:
@@ -121,7 +123,7 @@ class _Measured:
 
     def __init__(self, cell: Cell, target: Target, golden: Target, seed: int) -> None:
         self.cell, self.target, self.golden, self.seed = cell, target, golden, seed
-        self.passes = Passes(target, kernel_named(cell.kernel))
+        self.passes = Passes(target, kernel_named(cell.kernel), cell.cache, cell.prefix - 1)
         self.kernels: tuple[str, ...] = ()
         self.reach = reach_of(reaches(target.model.config))
         self.seen = _Gathered()
@@ -157,6 +159,7 @@ class _Measured:
             plain = self.passes.plain(histories)
         ours, theirs = in_one_pass(at_once), in_many_passes(alone)
         same = np.ones(len(true), bool) if ours is None or theirs is None else (ours == theirs).all(axis=1)
+        same |= ~np.isfinite(seen).all(axis=1)  # such a row goes to any experts; it is lost, and not routed elsewhere
         self.seen.routed += int((~same).sum())
         self._compare("tree", seen[same], true[same])
         self._compare("plain", plain[same], true[same])
@@ -186,6 +189,8 @@ class _Measured:
         decided, reason = verdict(rule, said, exact=self.target.exact)
         if self.seen.routed:
             reason += f"; rows that go to other experts, judged apart: {self.seen.routed}"
+        if has_experts(self.target.model) and not self.seen.beside.asked:
+            reason += "; neighbours not asked, since no token tried goes to the same experts as the last one"
         controls = {name: Control(spread(found), int((found == 0).sum())) for name, found in changes.items()}
         chain = {name: self.seen.joined(name).errors(rule.allowed) for name in ("decode", "wide")}
         figures = Figures(
@@ -205,14 +210,16 @@ class _Measured:
             decode=chain["decode"].gap,
             wide=chain["wide"].gap,
             repeated=controls["repeat"].change.largest,
-            beside=self.seen.beside,
+            beside=self.seen.beside.changed,
             unexplained=rule.unexplained,
             measurable=self.cell.dtype != "float64",
         )
         arrays = Arrays(
             tree.gap, plain.gap, sequential.gap, tree.margin, tree.flipped, np.concatenate(list(moved.values()))
         )
-        return Found(self.cell, decided, reason, figures, signs(shown)), arrays
+        signs_shown = signs(shown)
+        decided, reason = despite(signs_shown, decided, reason)
+        return Found(self.cell, decided, reason, figures, signs_shown), arrays
 
     def _lost(self, lost: dict[str, int]) -> Found:
         counts = {name: sum(len(part.gap) + part.lost for part in parts) for name, parts in self.seen.compared.items()}
@@ -230,9 +237,7 @@ class _Measured:
         self._change("width", wide, decode)
         again = passes.wide(prefix, chain)
         self._change("repeat", again, wide)
-        beside = passes.beside(prefix, chain, self.target.vocab_size)
-        if not has_experts(self.target.model):
-            self.seen.beside += int((beside != again[: len(beside)]).any(axis=1).sum())
+        look_beside(self.seen.beside, passes, prefix, chain, again)
         few = texts[:FEW]
         plain = passes.plain(few)
         self._change("repeat", passes.plain(few), plain)

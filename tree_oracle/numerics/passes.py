@@ -1,6 +1,7 @@
 """The passes that are compared: one over a tree, and every other way to compute a row without any tree.
 
-    plain      one ordinary pass per history: no cache, no mask, a batch of one
+    plain      one ordinary pass per history: no mask, a batch of one, and no cache, except where rows are held in eight bits:
+               there behind all of the prefix but its last token, as the tree pass is (``held``)
     tree       one masked pass over all nodes of all lanes, behind cached prefixes
     decode     a chain, one token at a time behind its cached prefix
     wide       the same chain in one pass of as many rows, no mask handed over
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,11 +23,12 @@ from jaxtyping import Float
 
 from tree_oracle.decoder.batch_parts import Drafted, Padded, fill
 from tree_oracle.decoder.batch_pass import batch_pass
+from tree_oracle.decoder.commit import keep_path
 from tree_oracle.masked import tree_pass
+from tree_oracle.numerics.held import DYNAMIC, empty_cache
 from tree_oracle.numerics.inputs import History, Instance
-from tree_oracle.target import Target, forward_with_cache, layer_tensors, new_cache, prefill
+from tree_oracle.target import Target, forward_with_cache
 from tree_oracle.target.backends import Kernel
-from tree_oracle.target.compat import set_layer_tensors
 from tree_oracle.target.sequential_naive import naive_rows
 from tree_oracle.target.sequential_shared import shared_rows
 from tree_oracle.tree import lay_out
@@ -39,16 +42,27 @@ class Passes:
 
     target: Target
     kernel: Kernel
+    cache: str = DYNAMIC
+    cut: int = 0  # tokens of a history that a plain pass over a cache in eight bits finds in it
 
     def plain(self, histories: Sequence[History]) -> Rows:
         """The plain sequential pass, history by history."""
         with self.kernel.forced():
-            return naive_rows(self.target.model, histories)
+            if self.cache == DYNAMIC:
+                return naive_rows(self.target.model, histories)
+            return np.concatenate([self._behind([history]) for history in histories])
 
     def batched(self, texts: Sequence[History]) -> Rows:
-        """The row after each text, all in one batch."""
+        """The row after each text, all in one batch; texts are of one length."""
         with self.kernel.forced():
-            return shared_rows(self.target.model, texts, cached=False)
+            return shared_rows(self.target.model, texts, cached=False) if self.cache == DYNAMIC else self._behind(texts)
+
+    def _behind(self, texts: Sequence[History]) -> Rows:
+        """The row after each text of one length, the rest of it run at once behind what the cache holds of it."""
+        cut = min(self.cut, len(texts[0]) - 1)
+        cache = self._filled([text[:cut] for text in texts])
+        rows = forward_with_cache(self.target.model, self._ids([text[cut:] for text in texts]), cache=cache)
+        return _wide(rows[:, -1])
 
     def tree(self, instance: Instance) -> Rows:
         """The rows of all nodes of all lanes, lane after lane."""
@@ -60,11 +74,9 @@ class Passes:
         cached, nodes = len(lanes[0].prefix) - 1, len(lanes[0].tree)
         if len(lanes) == 1:
             layout = lay_out(lanes[0].tree, cached + 1)
-            cache = prefill(model, lanes[0].prefix[:-1])
+            cache = self._filled([lanes[0].prefix[:-1]])
             return tree_pass(model, cache, lanes[0].tree.tokens, layout.positions, layout.visible).astype(np.float64)
-        cache = new_cache()
-        if cached:
-            forward_with_cache(model, self._ids([lane.prefix[:-1] for lane in lanes]), cache=cache)
+        cache = self._filled([lane.prefix[:-1] for lane in lanes])
         padded, layouts = Padded.of(len(lanes), nodes, cached), [lay_out(lane.tree, cached + 1) for lane in lanes]
         fill(padded, [
             Drafted(lane.tree, layout.positions, layout.visible, cached)
@@ -76,13 +88,13 @@ class Passes:
     def decode(self, prefix: History, chain: History) -> Rows:
         """The row after each token of the chain, every one from a pass over that token alone."""
         with self.kernel.forced():
-            cache = prefill(self.target.model, prefix)
+            cache = self._filled([prefix])
             return np.concatenate([self._logits(cache, (token,)) for token in chain])
 
     def wide(self, prefix: History, chain: History) -> Rows:
         """The same rows from one pass over the whole chain."""
         with self.kernel.forced():
-            return self._logits(prefill(self.target.model, prefix), chain)
+            return self._logits(self._filled([prefix]), chain)
 
     def beside(self, prefix: History, chain: History, vocab: int) -> Rows:
         """The rows of the first half of the wide pass, beside a second half of other tokens."""
@@ -96,19 +108,28 @@ class Passes:
             return self._scattered(history, order)
 
     def _scattered(self, history: History, order: Sequence[int]) -> Rows:
-        model = self.target.model
-        cache = prefill(model, history[:-1])
-        slots = torch.as_tensor(list(order), device=model.device)
-        for layer, (keys, values) in enumerate(layer_tensors(cache)):
-            set_layer_tensors(cache, layer, keys[:, :, slots].contiguous(), values[:, :, slots].contiguous())
+        cache = self._filled([history[:-1]])
+        keep_path(cache, 0, np.asarray(order))
         last = len(history) - 1
         seen = np.ones((1, len(history)), dtype=bool)
-        rows = tree_pass(model, cache, np.array([history[-1]]), np.array([last]), seen, held=np.asarray(order))
+        rows = tree_pass(
+            self.target.model, cache, np.array([history[-1]]), np.array([last]), seen, held=np.asarray(order)
+        )
         return rows.astype(np.float64)
 
     def _logits(self, cache: object, tokens: Sequence[int]) -> Rows:
-        rows = forward_with_cache(self.target.model, self._ids([tokens]), cache=cache)[0]
-        return np.asarray(rows.cpu().to(torch.float64).numpy())
+        return _wide(forward_with_cache(self.target.model, self._ids([tokens]), cache=cache)[0])
+
+    def _filled(self, prefixes: Sequence[History]) -> Any:
+        """The cell's cache after an ordinary run over prefixes of one length."""
+        cache = empty_cache(self.cache, self.target)
+        if prefixes[0]:
+            forward_with_cache(self.target.model, self._ids(prefixes), cache=cache)
+        return cache
 
     def _ids(self, lanes: Sequence[Sequence[int]]) -> torch.Tensor:
         return torch.tensor([list(lane) for lane in lanes], device=self.target.model.device)
+
+
+def _wide(rows: torch.Tensor) -> Rows:
+    return np.asarray(rows.cpu().to(torch.float64).numpy())

@@ -4,8 +4,8 @@ Rounding is as large in one pass as in another, repeats bit for bit, and in each
 Each sign is one of these sentences broken:
 
     not repeatable   the same pass again gives other bits
-    neighbours       the first half of a pass changes with the tokens of its second half, as under one scale for all rows. Not
-                     asked of a mixture of experts, where a product is over the rows that happen to go to one expert
+    neighbours       rows of a pass change with the tokens of later ones, as under one scale for all rows (``neighbours``). In a
+                     mixture of experts asked only where the other tokens go to the same experts
     width            many rows in one pass are more than twice as far off as one row at a time: activations are rounded there
     state            rows behind a cached prefix are more than twice as far off as rows without a cache: it stores too little
     empty row        only the tree pass, or only a wide one, has rows that are not finite
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tree_oracle.numerics.cell import Verdict
 from tree_oracle.numerics.distance import Spread
 
 REPEAT, NEIGHBOURS, WIDTH, STATE, EMPTY, TREE = (
@@ -70,6 +71,20 @@ def signs(found: Shown) -> tuple[str, ...]:
         TREE: found.unexplained > 0 and not (width or state or found.beside),
     }
     return tuple(name for name, shows in broken.items() if shows)
+
+
+def despite(shown: tuple[str, ...], decided: Verdict, reason: str) -> tuple[Verdict, str]:
+    """The verdict and its reason where signs show: a rule that is made from a fault is no rule, however feasible.
+
+    A verdict that names a fault of the tree pass already stays.
+    """
+    if not shown or decided is Verdict.EXCEEDED:
+        return decided, reason
+    names = " and ".join(shown)
+    return (
+        Verdict.NOT_ROUNDING,
+        f"the passes without a tree show {names}; but for that the cell is {decided.value}: {reason}",
+    )
 
 
 def signs_of_loss(lost: Mapping[str, int]) -> tuple[str, ...]:

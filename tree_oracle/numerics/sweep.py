@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import torch
 
 from tree_oracle.faults.rounding import find_number_fault
@@ -98,9 +99,19 @@ class _Loaded:
 def _measured(cell: Cell, targets: _Loaded, sweep: Sweep) -> tuple[Found, Arrays | None]:
     try:
         target, clean = targets.of(cell)
-        return measure_cell(cell, target, rows=sweep.rows, seed=sweep.seed, clean=clean)
+        found, arrays = measure_cell(cell, target, rows=sweep.rows, seed=sweep.seed, clean=clean)
+        if sweep.fault and _same(found, measure_cell(cell, clean, rows=sweep.rows, seed=sweep.seed)[0]):
+            raise Unsupported(
+                f"{sweep.fault} does nothing in this dtype and size: every figure is that of the right target"
+            )
+        return found, arrays
     except Exception as error:  # what a driver raises is known to nobody; the sweep must go on
         return Found(cell, Verdict.UNMEASURED, _reason(error)), None
+
+
+def _same(one: Found, other: Found) -> bool:
+    """The same figures, to the last digit, however long they took."""
+    return msgspec.structs.replace(one, seconds=0.0) == msgspec.structs.replace(other, seconds=0.0)
 
 
 def _reason(error: Exception) -> str:

@@ -31,6 +31,8 @@ from tree_oracle.record.files import to_json as to_json
 from tree_oracle.record.files import tolerance_file as tolerance_file
 from tree_oracle.record.files import write_file as write_file
 from tree_oracle.record.finding import Finding as Finding
+from tree_oracle.record.gap import gaps as gaps
+from tree_oracle.record.gap import row_gap as row_gap
 from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits

@@ -97,11 +97,12 @@ class LawData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     scripts: tuple[tuple[tuple[int, ...], ...], ...] = ()  # one session each: per round its first coins
 
 
-class DrafterData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DrafterData(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A drafter as plain data: its name, and the text that its drafts are made for (``tree_oracle.decoder.drafters``)."""
 
     name: str
     text: tuple[int, ...]  # the target's own tokens after the prefix, further than the limits allow
+    special: tuple[int, ...] = ()  # ids that the target gives a meaning of their own, beside end tokens
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

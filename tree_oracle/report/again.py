@@ -1,4 +1,7 @@
-"""What to type to see a result again, from the report alone. Names in a report are somebody else's text, so they are quoted."""
+"""What to type to see a result again, from the report alone.
+
+Names in a report are somebody else's text, so they are quoted.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,10 @@ def check_command(report: Report) -> str:
 
 
 def found_by(file: CaseFile) -> str:
-    """The command of the run in which a case was kept, as far as it is known; empty if its decoder has no name."""
-    asked = file.asked or Asked()
-    return _check(_named(file.decoder), file.target, asked)
+    """The command of the run in which a case was kept, as far as it is known; empty where no line can show its names."""
+    if not (file.decoder + file.target).isprintable():  # it is printed as one line
+        return ""
+    return _check(_named(file.decoder), file.target, file.asked or Asked())
 
 
 def _check(subject: list[str] | None, target: str, asked: Asked) -> str:

@@ -13,9 +13,10 @@ import msgspec
 from tree_oracle.record import Report
 from tree_oracle.record.installed import FILES
 from tree_oracle.report.words import by_position
+from tree_oracle.run.environment import WEIGHTS
 
 # Of the environment, what has a part in how many tokens are accepted or how they are counted.
-_PLACE = ("device", "dtype", "attention", "machine", "torch", "transformers", "tree-oracle", FILES)
+_PLACE = ("device", "dtype", "attention", "machine", "torch", "transformers", "tree-oracle", FILES, WEIGHTS)
 _MOST = 5  # checks that are named
 
 

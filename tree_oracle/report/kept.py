@@ -9,6 +9,12 @@ from tree_oracle.record import CaseFile, Recurs, Report, Status, counted
 from tree_oracle.report.again import found_by
 from tree_oracle.report.plain import visible
 
+_WHERE = {
+    Recurs.ALONE: "by itself, on a new decoder of the same process too",
+    Recurs.NOT_SEEN: "after the other requests of its run",
+    None: "in its run, and nobody could try it alone",
+}
+
 
 def kept_words(report: Report, file: CaseFile) -> str:
     """One or two lines for a terminal; empty where the case fails still, by itself."""
@@ -17,7 +23,6 @@ def kept_words(report: Report, file: CaseFile) -> str:
         return f"kept      it failed after {after}, which came first now too; alone, on a new decoder, it did not"
     if any(result.status in (Status.FAILED, Status.ERROR) for result in report.results):
         return ""
-    where = "by itself, on a new decoder too" if file.recurs is Recurs.ALONE else "after the other requests of its run"
-    said = f"kept      it failed {where}{file.sentence and f': {file.sentence}'}"
+    said = f"kept      it failed {_WHERE[file.recurs]}{file.sentence and f': {file.sentence}'}"
     command = found_by(file)
     return "\n".join(map(visible, [said, *([f"again     {command}"] if command else [])]))

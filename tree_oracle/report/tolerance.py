@@ -8,6 +8,7 @@ from tree_oracle.numerics import Found, ToleranceReport, Verdict
 from tree_oracle.numerics.signs import EXPLAINED
 from tree_oracle.record import counted as number_of
 from tree_oracle.report.markdown_text import cell, folded, prose
+from tree_oracle.report.tolerance_spread import BOUND_MEANS, TABLES, number, standing
 
 MARK = "<!-- tree-oracle tolerance -->"
 
@@ -18,6 +19,7 @@ MEANS = {
     Verdict.INFEASIBLE: "the plain pass itself exceeds what was measured of it",
     Verdict.UNDECIDED: "too few control rows for so many judged ones",
     Verdict.EXCEEDED: "the tree pass is farther off than the plain pass explains",
+    Verdict.NOT_ROUNDING: "what was measured without a tree does not look like rounding, so a rule from it would hide a fault",
     Verdict.NOT_FINITE: "rows hold NaN or infinity",
     Verdict.UNMEASURED: "the place cannot do it, for the reason given",
 }
@@ -41,15 +43,10 @@ HEAD = (
 )
 
 
-def number(value: float) -> str:
-    """Three digits."""
-    return f"{value:.3g}"
-
-
 def cell_line(found: Found) -> str:
     """One line of text."""
     signs = f" [{', '.join(found.signs)}]" if found.signs else ""
-    return f"{found.cell.name}: {found.verdict.value}{signs}: {found.reason}"
+    return f"{found.cell.name}: {standing(found)}{signs}: {found.reason}"
 
 
 def counted(report: ToleranceReport) -> str:
@@ -70,7 +67,7 @@ def row_of(found: Found) -> tuple[str, ...]:
     rule, flips = figures.tolerance, figures.tree.choices
     return (
         found.cell.name,
-        found.verdict.value,
+        standing(found),
         "-" if found.allowed is None else number(found.allowed),
         number(figures.tree.gap.largest),
         number(figures.plain.gap.largest),
@@ -113,14 +110,17 @@ def markdown_page(report: ToleranceReport) -> str:
         prose(f"{counted(report)}. {number_of(sweep.rows, 'row')} or more in each cell, seed {sweep.seed}."),
         *([prose(f"A fault was planted on purpose: {sweep.fault}.")] if sweep.fault else []),
         prose(RULE),
+        prose(BOUND_MEANS),
         _table(HEAD, map(row_of, report.cells)),
         "## Reasons",
-        "\n".join(
-            f"- {cell(found.cell.name)}: **{found.verdict.value}**. {prose(found.reason)}" for found in report.cells
-        ),
+        "\n".join(f"- {cell(found.cell.name)}: **{standing(found)}**. {prose(found.reason)}" for found in report.cells),
         *_signs(report),
         "## What the verdicts mean",
         "\n".join(f"- **{kind.value}**: {text}" for kind, text in MEANS.items()),
+        *(
+            folded(title, f"{prose(means)}\n\n{_table(head, [row for found in report.cells for row in rows(found)])}")
+            for title, means, head, rows in TABLES
+        ),
         folded("In operator owners' words", _table(OPERATOR_HEAD, _all_operator_rows(report))),
         folded("Place", _table(("fact", ""), sorted(report.environment.items()))),
     ]

@@ -13,6 +13,7 @@ from tree_oracle.record.files import write_bytes
 from tree_oracle.report.html import page_environment
 from tree_oracle.report.tolerance import HEAD, MARK, MEANS, OPERATOR_HEAD, RULE, counted, operator_rows, row_of
 from tree_oracle.report.tolerance_plots import cell_map, error_curves, flips_by_margin
+from tree_oracle.report.tolerance_spread import BOUND_MEANS, TABLES, standing
 
 
 def tolerance_page(report: ToleranceReport, path: Path) -> str:
@@ -45,6 +46,12 @@ def _facts(report: ToleranceReport, path: Path) -> dict[str, Any]:
         "report": report,
         "counted": counted(report),
         "rule": RULE,
+        "bound": BOUND_MEANS,
+        "standing": standing,
+        "tables": [
+            (title, means, head, [row for found in report.cells for row in rows(found)])
+            for title, means, head, rows in TABLES
+        ],
         "head": HEAD,
         "rows": [row_of(found) for found in report.cells],
         "operator_head": OPERATOR_HEAD,

@@ -29,6 +29,7 @@ _FILLS = {
     Verdict.INFEASIBLE: "#d9822b",
     Verdict.UNDECIDED: "#b9a7d6",
     Verdict.EXCEEDED: "#d9534f",
+    Verdict.NOT_ROUNDING: "#c2577a",
     Verdict.NOT_FINITE: "#c0392b",
     Verdict.UNMEASURED: "#9aa4b0",
 }
@@ -95,9 +96,9 @@ def _place(found: Found) -> str:
 
 
 def _label(found: Found) -> str:
-    if found.verdict is Verdict.USABLE and found.figures is not None:
-        return f"{found.figures.tolerance.allowed:.1e}, x{found.figures.tolerance.separation:.2g}"
-    return found.verdict.value
+    if found.verdict is Verdict.USABLE and found.allowed is not None and found.figures is not None:
+        return f"{found.allowed:.1e}, x{found.figures.tolerance.separation:.2g}"
+    return ", ".join((found.verdict.value, *found.signs))
 
 
 def _square(across: int, down: int, colour: str) -> Any:

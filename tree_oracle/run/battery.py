@@ -13,9 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from tree_oracle.checks import Check, Source, Stage
-from tree_oracle.checks.passes import Passes
-from tree_oracle.checks.view import text_of
-from tree_oracle.checks.witness import NO_WITNESS, contradiction, speculated
 from tree_oracle.decoder import Seam
 from tree_oracle.record import (
     Case,
@@ -27,18 +24,20 @@ from tree_oracle.record import (
     Report,
     Round,
     Status,
-    TreeOracleError,
     case_id,
     worst,
 )
+from tree_oracle.run.astray import Astray
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.edges import edges_of
-from tree_oracle.run.environment import environment
+from tree_oracle.run.environment import decoder_file, environment
+from tree_oracle.run.evidence import Evidence
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
 from tree_oracle.run.noted import Noted
 from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
+from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.recurs import Recurrence
 from tree_oracle.run.renewal import Renewal, driver_of
 from tree_oracle.run.stock import Stock, elsewhere
@@ -90,7 +89,7 @@ def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = N
 
 def head_of(subject: Subject, isolation: str) -> Head:
     """What the report says of the run as a whole."""
-    place = environment(subject.target) | {"isolation": isolation}
+    place = environment(subject.target) | decoder_file(subject.factory or subject.decoder) | {"isolation": isolation}
     return Head(subject.name, subject.target.spec, subject.truth.grade.value, place)
 
 
@@ -115,6 +114,10 @@ class Battery:
         self._renewal = Renewal(subject, supervision)
         self._line_up = LineUp(subject.target, subject.truth)
         self._noted = Noted(subject.truth, edges_of(subject.target))
+        astray = Astray(self._renewal.maker(), subject.truth.vocab_size)
+        self._evidence = Evidence(
+            self._rounds, self.driver.passes, self._noted.witness, astray, supervision, tapped=Seam.TAP in subject.seams
+        )
 
     def finish(self, check: Check, cases: Sequence[Case] | None = None) -> Finished:
         """The result of one check, and what else was learned by it. Witnesses may be told more than once."""
@@ -144,9 +147,12 @@ class Battery:
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
         drive, subject = partial(self._rounds, source), self.subject
-        unwitnessed = partial(self._unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
-        outcome = outcome_of(check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed)
-        self._noted.note(check, source, case, outcome, self.driver.passes(case))
+        unwitnessed = partial(self._evidence.unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
+        tapped = source.seam is Seam.TAP
+        outcome = outcome_of(
+            check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed, recovered=tapped
+        )
+        self._noted.note(check, source, case, outcome, self._evidence.passes(source, case, outcome.rounds))
         return outcome
 
     def _offered(self, check: Check) -> list[Source]:
@@ -158,23 +164,6 @@ class Battery:
             raise DecoderError(death)
         with self.supervision.watch(source, case):
             return self.driver.rounds(source.seam, case)
-
-    def _unwitnessed(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
-        """Why nothing shows that a draft was verified for a text that the decoder generated; empty where something does."""
-        passes = self.driver.passes(case)
-        if passes is Passes.PLAIN or speculated(case, rounds):
-            return contradiction(rounds, passes)
-        tapped = Seam.TAP in self.subject.seams and not case.batch
-        return "" if tapped and self._tap_saw(Source(Seam.TAP, source.scene), case, rounds) else NO_WITNESS
-
-    def _tap_saw(self, tap: Source, case: Case, rounds: tuple[Round, ...]) -> bool:
-        """Whether the target's own calls, read for the same text, show that a draft was verified."""
-        try:
-            seen = self._rounds(tap, case)
-        except TreeOracleError:
-            return False
-        self._noted.witness(tap, case, seen)
-        return text_of(seen) == text_of(rounds) and speculated(case, seen)
 
     def _death(self, source: Source, case: Case) -> str | None:
         """How driving this case killed a process before, if it did."""
@@ -212,7 +201,7 @@ class Battery:
         outcomes = [outcome for _, one in explored for outcome in one.outcomes]
         judged = [outcome for outcome in outcomes if outcome.status in _COUNTED]
         status = worst(outcome.status for outcome in outcomes)
-        reason = next((outcome.reason for outcome in outcomes if outcome.status is status), "no case fits this check")
+        reasons = Reasons((outcome.status, outcome.reason) for outcome in outcomes)
         failures = [
             self._finding(source, one, diagnose_it=not quick and self._looked_into(check, source, one))
             for source, one in explored
@@ -226,7 +215,7 @@ class Battery:
             near_ties=sum(outcome.near_ties for outcome in judged),
             failed_at=min((one.failed_at for _, one in explored if one.failed_at is not None), default=None),
             seams=tuple(dict.fromkeys(source.seam.value for source, one in explored if _saw(one.outcomes))),
-            reason="" if status is Status.PASSED else reason,
+            reason=reasons.of(status, "no case fits this check"),
             findings=tuple(failures),
         )
 

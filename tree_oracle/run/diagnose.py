@@ -12,7 +12,8 @@ since the decoder may have a second fault that it wakes; it makes it uncertain.
 
 A decoder that shows no round on any case leaves nothing that a suspect could show the same of, and has no cause. One that
 breaks down on some, before it shows what it drafted, is compared by the others: suspects then draft as the reference does, so
-that what fits is a hint and never certain.
+that what fits is a hint and never certain. Where nothing tells which of two trees a tapped decoder drafted (``checks.doubt``)
+suspects may draft either, and such a case makes nothing certain.
 
 A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
 many checks on the same cases, so what a suspect shows is remembered.
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
+from tree_oracle.checks.doubt import doubts_in, readings_of
 from tree_oracle.checks.drive import drive
 from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
 from tree_oracle.decoder.showing import replaced, showing
@@ -91,7 +93,7 @@ class LineUp:
     def __init__(self, target: Target, truth: Truth) -> None:
         """``truth`` gives the tolerance only."""
         self._target, self._truth = target, truth
-        self._remembered: OrderedDict[tuple[str, Seam, str], Shown] = OrderedDict()
+        self._remembered: OrderedDict[tuple[str, Seam, str, int], Shown] = OrderedDict()
 
     def diagnose(
         self,
@@ -159,19 +161,28 @@ class LineUp:
 
     def _telling(self, seam: Seam, tried: _Tried) -> int:
         """On how many cases the decoder shows what the reference does not, counted up to as many as are needed."""
-        straying = (1 for case, seen in tried.cases.values() if not self._reproduces(_REFERENCE, seam, case, seen))
+        known = [
+            (case, seen) for case, seen in tried.cases.values() if seam is not Seam.TAP or not doubts_in(seen.rounds)
+        ]
+        straying = (1 for case, seen in known if not self._reproduces(_REFERENCE, seam, case, seen))
         return sum(islice(straying, _TELLING))
 
     def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
-        made = self._made(suspect, seam, case, observed.rounds)
+        return any(
+            self._matches(self._made(suspect, seam, case, drafted), seam, case, observed)
+            for drafted in enumerate(readings_of(observed.rounds) if seam is Seam.TAP else [observed.rounds])
+        )
+
+    def _matches(self, made: Shown, seam: Seam, case: Case, observed: Shown) -> bool:
         if seam is Seam.ATTEND:
             return made.broke == observed.broke and same_attention(case, made.rounds, observed.rounds)
         built = seam is Seam.BUILD
         return made.broke == observed.broke and same_rounds(made.rounds, observed.rounds, self._truth, built=built)
 
-    def _made(self, suspect: Suspect, seam: Seam, case: Case, observed: Rounds) -> Shown:
+    def _made(self, suspect: Suspect, seam: Seam, case: Case, drafted: tuple[int, Rounds]) -> Shown:
         """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
-        key = (suspect.name, seam, case_id(case))
+        reading, observed = drafted
+        key = (suspect.name, seam, case_id(case), reading)
         if key not in self._remembered:
             draft = _shown_trees(observed) if observed and seam.method == Seam.GENERATE else None
             decoder, target = ReferenceDecoder(self._target, suspect.parts, draft=draft), self._target

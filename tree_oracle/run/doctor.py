@@ -17,12 +17,13 @@ from dataclasses import replace
 
 from tree_oracle.checks import CHECKS, Check, Source
 from tree_oracle.decoder import Seam
-from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError, Unsupported
+from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError, Unsupported, counted
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.doctor_ends import examine_ends
 from tree_oracle.run.examined import Examined
+from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.round_conventions import UNSEEN, session_rounds, unseen_in
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
@@ -58,7 +59,7 @@ def _cases(stock: Stock, seam: Seam) -> tuple[tuple[Check, Source, Case], ...]:
 
 def _answers(battery: Battery, seam: Seam) -> tuple[Examined, bool]:
     """Whether answers can be read, are repeated and follow our conventions; and whether there is more to be looked at."""
-    count, refused = 0, ""
+    count, refused, unseen = 0, "", Reasons()
     for _, source, case in _cases(battery.stock, seam):
         try:
             battery.driver.rounds(source.seam, case)
@@ -68,14 +69,16 @@ def _answers(battery: Battery, seam: Seam) -> tuple[Examined, bool]:
         except (AdapterError, DecoderError) as error:
             hint = fitting_convention(battery.subject, seam)
             return _line(seam, False, f"{error}{hint}"), False
-        except TreeOracleError as error:
-            return _line(seam, None, str(error)), True
-    if refused and not count:
-        return _line(seam, None, refused), True
+        except TreeOracleError as error:  # nor does what shows nothing of one case
+            unseen.add(Status.NOT_OBSERVABLE, str(error))
+    why = unseen.of(Status.NOT_OBSERVABLE, "")
+    if not count and (why or refused):
+        return _line(seam, None, why or refused), True
     hint = fitting_convention(battery.subject, seam)
     if hint:
         return _line(seam, False, f"can be read{hint}"), True
-    return _line(seam, True, f"{count} cases answered, twice the same"), True
+    beside = f"; nothing is seen in the others: {why}" if why else ""
+    return _line(seam, True, f"{counted(count, 'case')} answered, twice the same{beside}"), True
 
 
 def _line(seam: Seam, good: bool | None, sentence: str) -> Examined:

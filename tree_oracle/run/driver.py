@@ -13,8 +13,7 @@ from typing import Any
 
 from tree_oracle.checks.drive import drive
 from tree_oracle.checks.guard import agree
-from tree_oracle.checks.passes import Passes, passes_of
-from tree_oracle.checks.view import by_request, text_of
+from tree_oracle.checks.passes import Passes, passes_of, texts_of
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import AdapterError, Case, DecoderError, Earlier, Round, TreeOracleError, Unsupported, case_id
 
@@ -105,9 +104,7 @@ class Driver:
 
         with counted(self._model) as calls:
             rounds = drive(self._decoder, seam, case, self._vocab_size)
-        prompts = [request.prompt for request in case.batch] or [case.prefix]
-        texts = [(prompts[own[0].request], text_of(own)) for own in by_request(rounds)]
-        self._passes[case_id(case)] = passes_of(calls, texts)
+        self._passes[case_id(case)] = passes_of(calls, texts_of(case, rounds))
         return rounds
 
     def _again(self, seam: Seam, case: Case) -> tuple[Round, ...]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tree_oracle.record.installed import FILES, package_digest
 
 if TYPE_CHECKING:
     from tree_oracle.target import Target
+
+WEIGHTS, DECODER_FILE = (
+    "weights",
+    "decoder file",
+)  # SHA-256 of what the target computes with, and of the source of the decoder
 
 _WORDS = {"flex_attention": "flex_attention, not compiled"}
 _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
@@ -17,13 +26,26 @@ _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
 
 def environment(target: Target) -> dict[str, str]:
     """Versions, machine, and how the target was run."""
-    from tree_oracle.target.backends.plugin import shown_device  # resolved here, since it loads torch
+    from tree_oracle.numerics.weights import weights_of  # resolved here, since it loads torch
+    from tree_oracle.target.backends.plugin import shown_device
 
     return versions() | {
+        WEIGHTS: weights_of(target),
         "device": shown_device(str(target.device)),
         "dtype": str(target.dtype),
         "attention": _WORDS.get(target.attention, target.attention),
     }
+
+
+def decoder_file(factory: Any) -> dict[str, str]:
+    """The digest of the one file in which the decoder's factory is written; empty where it has none, and for our own."""
+    made = factory if inspect.isclass(factory) or inspect.isfunction(factory) else type(factory)
+    if made.__module__.partition(".")[0] == __package__.partition(".")[0]:
+        return {}
+    with suppress(OSError, TypeError):
+        path = inspect.getsourcefile(made)
+        return {DECODER_FILE: hashlib.sha256(Path(path).read_bytes()).hexdigest()} if path else {}
+    return {}
 
 
 def versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ from tree_oracle.checks import OUTCOMES, Check, Source, outcomes_of, witness_of
 from tree_oracle.checks.passes import Passes
 from tree_oracle.checks.witness import contradiction, is_own_word
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Case, CheckResult, Extent, Noise, Round, Status, Truth, Witness, case_id, extent_of
+from tree_oracle.record import Case, CheckResult, Extent, Round, Status, Truth, Witness, case_id, extent_of
 from tree_oracle.run.explore import AGAINST
 from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.tally import Finished, witness_key
@@ -43,7 +43,6 @@ class Noted:
     def finished(self, result: CheckResult, scenes: dict[str, str], seconds: float) -> Finished:
         """The result with all that the check in hand saw. Witnesses may be told more than once."""
         rows = sum(self._compared.values())
-        floor = self._truth.noise() if rows else Noise(origin="")
         return Finished(
             result,
             {name: seen for name, seen in self._witnessed.items() if name not in self._before},
@@ -53,8 +52,7 @@ class Noted:
             frozenset(self._due(scenes, result)),
             self._extent,
             rows,
-            floor.samples,
-            floor.origin,
+            self._truth.noise() if rows else None,
             frozenset(self._own_word),
         )
 

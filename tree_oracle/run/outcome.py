@@ -72,15 +72,18 @@ def outcome_of(
     tree_policy: DeclaredPolicy | None = None,
     declared_mode: Declaration | None = None,
     unwitnessed: Callable[[Case, tuple[Round, ...]], str] = by_rounds_alone,
+    *,
+    recovered: bool = False,
 ) -> Outcome:
     """Drive and judge one case. Never raises for anything that the decoder, its adapter or a judge did.
 
     ``unwitnessed`` is asked of a right text: why nothing shows that a draft was verified for it; empty where something does.
+    ``recovered``: the trees of the rounds are read off the calls of the target.
 
     Raises:
         NotRecorded: the truth is a trace's, and does not hold what the judge needs.
     """
-    view = View(case, (), truth, tie_rule, tree_policy, declared_mode)
+    view = View(case, (), truth, tie_rule, tree_policy, declared_mode, recovered)
     try:
         rounds = drive(case)
     except DecoderError as error:

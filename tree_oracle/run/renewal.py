@@ -35,7 +35,7 @@ class Renewal:
 
         ``runs``: how many earlier requests may be driven.
         """
-        make, subject = self._maker(), self._subject
+        make, subject = self.maker(), self._subject
         if make is None:
             return None
 
@@ -43,7 +43,8 @@ class Renewal:
             driver = driver_of(subject, decoder, model)
             self.ask(source, driver, earlier)
             with self._supervision.watch(source, case):
-                return outcome_of(check, case, subject.truth, partial(driver.rounds, source.seam), *subject.declared)
+                rounds, tapped = partial(driver.rounds, source.seam), source.seam is Seam.TAP
+                return outcome_of(check, case, subject.truth, rounds, *subject.declared, recovered=tapped)
 
         return recurrence(make, retry, history, runs)
 
@@ -64,8 +65,8 @@ class Renewal:
             with self._supervision.watch(place, one.case):
                 driver.ask(place.seam, one.case)
 
-    def _maker(self) -> NewDecoder | None:
-        """A new decoder runs a copy of the truth's model, which none has had in hand."""
+    def maker(self) -> NewDecoder | None:
+        """What makes a new decoder and its model, a copy of the truth's, which none has had in hand; None where nobody can."""
         truth, factory, target = self._subject.truth, self._subject.factory, self._subject.target
         if factory is None or not isinstance(truth, SequentialTruth) or truth.target.spec != target.spec:
             return None

@@ -13,10 +13,9 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks.attended import answered, room_of
-from tree_oracle.checks.rows import distance
 from tree_oracle.checks.scores import score_distance, softmax_room
 from tree_oracle.checks.witness import COUNTERS
-from tree_oracle.record import Array, Case, Round, ScoreKind, Truth, Work
+from tree_oracle.record import Array, Case, Round, ScoreKind, Truth, Work, row_gap
 
 _MOVED = ("pools", "length", "pages")
 # Fields whose values a suspect must reproduce, where the decoder shows them.
@@ -112,7 +111,7 @@ def _same_rows(mine: np.ndarray, theirs: np.ndarray, truth: Truth) -> bool:
     room = 0.0 if truth.exact else truth.noise().allowed
     pairs = zip(mine, theirs, strict=True)
     # A row of which nothing is left is equal to another such row, though it has no maximum to be measured from.
-    return mine.shape == theirs.shape and all(np.array_equal(a, b) or distance(b, a) <= room for a, b in pairs)
+    return mine.shape == theirs.shape and all(np.array_equal(a, b) or row_gap(b, a) <= room for a, b in pairs)
 
 
 def _same_scores(made: Round, seen: Round, truth: Truth) -> bool:

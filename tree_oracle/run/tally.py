@@ -52,8 +52,7 @@ class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     due: frozenset[str] = frozenset()  # outcomes that had to, in scenes that were judged to the end
     extent: Extent = Extent()  # the largest that was judged
     rows: int = 0  # that were held against a floor
-    controls: int = 0  # control rows that the floor comes from
-    origin: str = ""  # where that floor was measured
+    floor: Noise | None = None  # that floor; None: no row was held against one
     own_word: frozenset[str] = frozenset()  # by seam and case, where nothing but the decoder says that it speculated
 
 
@@ -138,9 +137,14 @@ def _sum(done: Iterable[Finished], seams: tuple[Seam, ...] = tuple(Seam)) -> Wit
 
 def _floor(done: list[Finished]) -> dict[str, str]:
     """The line of the floor; none where no row was held against one."""
-    rows, controls = sum(finished.rows for finished in done), max((finished.controls for finished in done), default=0)
-    origin = next((finished.origin for finished in done if finished.origin), "")
-    return {FLOOR: floor_words(controls, rows, origin)} if rows and controls else {}
+    rows = sum(finished.rows for finished in done)
+    floor = next((finished.floor for finished in done if finished.floor is not None), None)
+    if not rows or floor is None or not floor.samples:
+        return {}
+    power = f"the least of the wrong histories moved a row by {floor.wrong_history:.3g}"
+    return {
+        FLOOR: f"{floor.allowed:.3g} logits are allowed, and {power}; {floor_words(floor.samples, rows)}; {floor.origin}"
+    }
 
 
 def _own_word(done: list[Finished]) -> dict[str, str]:
@@ -152,13 +156,12 @@ def _own_word(done: list[Finished]) -> dict[str, str]:
     return {OWN_WORD: told} if count else {}
 
 
-def floor_words(controls: int, rows: int, origin: str = "") -> str:
-    """What chance alone does where the floor comes from so many control rows, and where they were measured."""
+def floor_words(controls: int, rows: int) -> str:
+    """What chance alone does where the floor comes from so many control rows."""
     chance = Noise(samples=controls).by_chance(rows)
-    told = (
+    return (
         f"from {controls} control rows; of {rows} judged rows about {chance:.3g} exceed the largest of them by chance"
     )
-    return f"{told}; {origin}" if origin else told
 
 
 def _own(done: list[Finished]) -> Witness:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from tree_oracle.checks.rows import distance
-from tree_oracle.record import Grade, Noise, Truth
+from tree_oracle.record import Grade, Noise, Truth, row_gap
 from tree_oracle.run.trace_cases import one_row
 from tree_oracle.trace import Beginning, History, RecordedTruth, Request, Requests, completed
 
@@ -106,7 +105,7 @@ def with_floor(truth: Truth, found: Controls, engine: str) -> Truth:
 def _gap(row: np.ndarray, other: np.ndarray) -> float:
     """Their distance over the entries that both show."""
     shown = np.isfinite(row) & np.isfinite(other)
-    return distance(row[shown], other[shown]) if shown.any() else float("inf")
+    return row_gap(row[shown], other[shown]) if shown.any() else float("inf")
 
 
 class _Floored:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tree_oracle.checks import Check
 from tree_oracle.record import CheckResult, Finding, Grade, Status, worst
 from tree_oracle.run.outcome import Outcome
+from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.tally import bare_result
 
 _SEAM = "trace"
@@ -18,7 +19,8 @@ class Ledger:
 
     check: Check
     outcomes: dict[Status, int] = field(default_factory=dict)
-    reason: dict[Status, str] = field(default_factory=dict)
+    reasons: Reasons = field(default_factory=Reasons)
+    skipped: str = ""  # why the first request that has nothing for this check has nothing
     near_ties: int = 0
     failed_at: int | None = None
     finding: Finding | None = None
@@ -32,7 +34,7 @@ class Ledger:
     def add(self, outcome: Outcome, grade: Grade) -> None:
         status = outcome.status
         self.outcomes[status] = self.outcomes.get(status, 0) + 1
-        self.reason.setdefault(status, outcome.reason)
+        self.reasons.add(status, outcome.reason)
         self.near_ties += outcome.near_ties
         self.grade = grade
         if status in (Status.FAILED, Status.ERROR):
@@ -46,7 +48,7 @@ class Ledger:
 
     def skip(self, reason: str) -> None:
         """The request has nothing for this check."""
-        self.reason.setdefault(Status.NOT_OBSERVABLE, reason)
+        self.skipped = self.skipped or reason
 
     def result(self, usual: Grade) -> CheckResult:
         status = worst(self.outcomes) if self.outcomes else Status.NOT_OBSERVABLE
@@ -58,7 +60,7 @@ class Ledger:
             near_ties=self.near_ties,
             failed_at=self.failed_at,
             seams=(_SEAM,) if self.judged else (),
-            reason="" if status is Status.PASSED else self.reason.get(status, "the trace holds no request"),
+            reason=self.reasons.of(status, self.skipped or "the trace holds no request"),
             findings=() if self.finding is None else (self.finding,),
             grade=(self.grade or usual).value,
         )

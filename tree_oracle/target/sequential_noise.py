@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tree_oracle.record import Noise, Unsupported
+from tree_oracle.record import Noise, Unsupported, gaps
 from tree_oracle.target.compat import forward_with_cache, layer_tensors, prefill
 from tree_oracle.target.sequential_naive import History, ids_of, naive_rows
 from tree_oracle.target.sequential_shared import shared_rows
@@ -54,9 +54,9 @@ def measure_noise(target: Target, reference: Target, seed: int = 0) -> Noise:
     rounding, unit = _rounding(target)
     rounded = plain if rounding is target else naive_rows(rounding.model, histories)
     return Noise(
-        sequential=unit * float(_gaps(rounded, true).max()),
-        control=max(float(_gaps(plain, rows).max()) for rows in controls),
-        wrong_history=float(_gaps(wrong, true).min()),
+        sequential=unit * float(gaps(rounded, true).max()),
+        control=max(float(gaps(plain, rows).max()) for rows in controls),
+        wrong_history=float(gaps(wrong, true).min()),
         cache=cache_room(target, reference, histories),
         samples=len(controls) * len(histories),
     )
@@ -65,8 +65,8 @@ def measure_noise(target: Target, reference: Target, seed: int = 0) -> Noise:
 def row_error(target: Target, reference: Target, history: History) -> float:
     """How far one plain row is off, up to a constant shift."""
     rounding, unit = _rounding(target)
-    gaps = _gaps(naive_rows(rounding.model, [history]), naive_rows(reference.model, [history]))
-    return unit * float(gaps[0])
+    (found,) = gaps(naive_rows(rounding.model, [history]), naive_rows(reference.model, [history]))
+    return unit * float(found)
 
 
 def cache_room(target: Target, reference: Target, histories: Sequence[History]) -> float:
@@ -128,10 +128,3 @@ def _reach(config: Any) -> int | None:
 def _changed(draw: np.random.Generator, history: History, vocab: int, reach: int | None) -> History:
     at = int(draw.integers(0 if reach is None else max(len(history) - reach, 0), len(history)))
     return (*history[:at], (history[at] + 1 + int(draw.integers(vocab - 1))) % vocab, *history[at + 1 :])
-
-
-def _gaps(rows: _Rows, others: _Rows) -> Float[np.ndarray, " k"]:
-    """Largest differences, row by row, each row taken relative to its maximum: a constant shift is no error."""
-    mine, theirs = (part - part.max(axis=1, keepdims=True) for part in (rows, others))
-    gaps: Float[np.ndarray, " k"] = np.abs(mine - theirs).max(axis=1)
-    return gaps

@@ -22,10 +22,9 @@ from torch import Tensor
 
 from tree_oracle.numerics.bundle import standalone
 from tree_oracle.numerics.bundle.head import BUNDLE_FORMAT, BUNDLE_VERSION, BundleHead
-from tree_oracle.numerics.distance import gaps
 from tree_oracle.numerics.inputs import Lane, instances
 from tree_oracle.numerics.measure import reference_of
-from tree_oracle.record import Unsupported, UsageError, write_file
+from tree_oracle.record import Unsupported, UsageError, gaps, write_file
 from tree_oracle.target import Target, load_target, one_torch_thread
 from tree_oracle.target.sequential_shared import shared_rows
 from tree_oracle.tree import lay_out

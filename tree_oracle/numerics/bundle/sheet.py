@@ -17,9 +17,9 @@ import numpy as np
 
 from tree_oracle.numerics.bundle import standalone
 from tree_oracle.numerics.bundle.head import BundleHead, SiteHead, read_bundle, read_site
-from tree_oracle.numerics.distance import Rows, gaps
+from tree_oracle.numerics.distance import Rows
 from tree_oracle.numerics.operator_words import LIMITS, Ratios, Words, above, ratios, words
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, gaps
 
 PASSES = {"tree": "tree", "plain": "tree", "decode": "chain", "wide": "chain"}  # each with its golden rows
 

@@ -13,10 +13,13 @@ Kernels: ``eager`` writes attention out, ``sdpa`` calls torch's operator with a 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import json
+import os
 import platform
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +54,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     """The same, written."""
     head, parts, at = {}, [], 0
     for name, tensor in sorted(tensors.items()):
-        data = tensor.detach().cpu().contiguous().numpy().tobytes()
+        held = tensor.detach().cpu().contiguous()  # named, so that its memory lives while it is read
+        data = ctypes.string_at(held.data_ptr(), held.numel() * held.element_size()) if held.numel() else b""
         head[name] = {
             "dtype": _NAMES[tensor.dtype],
             "shape": list(tensor.shape),
@@ -201,8 +205,6 @@ def _cached(model: Model, tokens: Tensor) -> Cache:
 def run(folder: Path, device: str, dtype: str, kernel: str, output: Path) -> None:
     """Run the bundle in ``folder`` and write the site into ``output``."""
     head = checked(folder)
-    if device.startswith("npu"):
-        import torch_npu  # type: ignore[import-not-found]  # noqa: F401
     model = Model(head["model"], read_tensors(folder / "weights.safetensors"), dtype, device, kernel)
     inputs = read_tensors(folder / "inputs.safetensors")
     rows: dict[str, Tensor] = {}
@@ -224,22 +226,95 @@ def run(folder: Path, device: str, dtype: str, kernel: str, output: Path) -> Non
 
 
 def _place(device: str) -> dict[str, str]:
-    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else platform.machine()
-    place = {"torch": str(torch.__version__), "python": platform.python_version(), "name": name}
-    if device == "cpu":
-        place["instructions"] = torch.backends.cpu.get_cpu_capability()
-    return place
+    """What decides how this device rounds; what torch cannot tell here is left out."""
+    kind = device.partition(":")[0]
+    asked: dict[str, Callable[[], Any]] = {
+        "torch": lambda: torch.__version__,
+        "python": platform.python_version,
+        "name": platform.machine,
+        **_FACTS.get(kind, lambda _: {})(device),
+    }
+    told = {name: _told(ask) for name, ask in asked.items()}
+    return {name: text for name, text in told.items() if text}
 
 
-def main() -> None:
-    """The command line."""
+def _cpu(_: str) -> dict[str, Callable[[], Any]]:
+    return {"instructions": torch.backends.cpu.get_cpu_capability}
+
+
+def _cuda(device: str) -> dict[str, Callable[[], Any]]:
+    matmul, driver = torch.backends.cuda.matmul, getattr(torch._C, "_cuda_getDriverVersion", str)
+    return {
+        "name": lambda: torch.cuda.get_device_name(device),
+        "capability": lambda: ".".join(map(str, torch.cuda.get_device_capability(device))),
+        "runtime": lambda: f"CUDA {torch.version.cuda}",
+        "driver": driver,  # the release of CUDA that it knows, as one number
+        # The newer switch first: where somebody used it, asking the older one is an error.
+        "float32 products": lambda: matmul.fp32_precision if hasattr(matmul, "fp32_precision") else matmul.allow_tf32,
+    }
+
+
+def _npu(device: str) -> dict[str, Callable[[], Any]]:
+    npu = getattr(torch, "npu", None)
+    return {
+        "name": lambda: npu.get_device_name(device),
+        "plugin": lambda: f"torch_npu {__import__('torch_npu').__version__}",
+        "capability": lambda: f"SoC {npu.get_soc_version()}",
+        "runtime": lambda: "CANN " + _release(_CANN),
+        "driver": lambda: _release(_NPU_DRIVER),
+        "float32 products": lambda: f"HF32 {npu.matmul.allow_hf32}",
+    }
+
+
+_FACTS = {"cpu": _cpu, "cuda": _cuda, "npu": _npu}
+_CANN = Path(os.environ.get("ASCEND_TOOLKIT_HOME", "")) / f"{platform.machine()}-linux" / "ascend_toolkit_install.info"
+_NPU_DRIVER = Path("/usr/local/Ascend/driver/version.info")
+
+
+def _release(note: Path) -> str:
+    """What an installer's note says after ``version=``."""
+    lines = note.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next(line.partition("=")[2].strip() for line in lines if line.lower().startswith("version="))
+
+
+def _told(ask: Callable[[], Any]) -> str:
+    try:
+        return str(ask())
+    except Exception:  # a fact that is not to be had is no reason to lose the rows
+        return ""
+
+
+def refusal(device: str) -> str:
+    """Why the device cannot be used here, in one sentence; empty if it can."""
+    kind = device.partition(":")[0]
+    if kind not in _FACTS:
+        return f"unknown device {device!r}; expected cpu, cuda, cuda:1, npu or npu:0"
+    if kind == "cuda" and not torch.cuda.is_available():
+        why = "no GPU can be used; check the driver" if torch.version.cuda else "this torch was built without CUDA"
+        return f"device {device!r} is not here: {why}"
+    try:
+        if kind == "npu":
+            import torch_npu  # type: ignore[import-not-found]  # noqa: F401
+        torch.empty(1, device=device)
+    except Exception as error:  # whatever a driver or a plug-in raises
+        needs = "it needs torch_npu and CANN, and " if kind == "npu" else ""
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return f"device {device!r} is not here: {needs}torch says: {first}"
+    return ""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line. Exit code 2: the device is not here."""
     options = argparse.ArgumentParser(description="Run the bundle that this file lies in.")
     options.add_argument("--device", default="cpu", help="cpu, cuda, npu")
     options.add_argument("--dtype", default="float32", choices=sorted(DTYPES))
     options.add_argument("--kernel", default="sdpa", choices=KERNELS)
     options.add_argument("--output", required=True, type=Path, help="folder for the rows")
     options.add_argument("--bundle", default=Path(__file__).parent, type=Path)
-    given = options.parse_args()
+    given = options.parse_args(arguments)
+    refused = refusal(given.device)
+    if refused:
+        options.exit(2, f"run.py: {refused}\n")
     run(given.bundle, given.device, given.dtype, given.kernel, given.output)
 
 

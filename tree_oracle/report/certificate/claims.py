@@ -15,7 +15,8 @@ from tree_oracle.record import Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.ladder import Step, rung, steps
 from tree_oracle.report.words import acceptance_words, witnessed
-from tree_oracle.run.tally import FLOOR
+from tree_oracle.run.environment import DECODER_FILE, WEIGHTS
+from tree_oracle.run.tally import FLOOR, OWN_WORD
 
 _LOSSLESS_GRADES = ("A", "B")
 _GREEDY, _LAW = 3, 4
@@ -23,8 +24,8 @@ _WHOLE_TEXTS = ("SEQUENCE-01", "LAW-04")
 _ACCOUNTED, _OF_CLAIMS = "WITNESS-02", "WITNESS"  # counters need not be stated; a false one costs the exit code
 
 RATES = (
-    "none: a report does not say how many of its cases were drawn at random, "
-    "so no bound per token or per prompt follows from it"
+    "none: cases are listed, or searched by Hypothesis, which does not draw them independently, "
+    "so no bound per token or per prompt follows from their number"
 )
 NO_POWER = (
     "no fault was planted through this adapter; that every check can fail is shown on the reference decoder, "
@@ -95,21 +96,28 @@ def may_not_say(report: Report) -> Iterator[str]:
     for step in steps(report):
         if step.state not in ("held", "broken"):
             yield f"{step.name}: {step.words}"
-    if not witnessed(report):
-        yield "that speculation ran: no verify round was witnessed"
-    elif not _held(report, _ACCOUNTED):
-        yield f"that every token comes of a pass that was seen: {_ACCOUNTED} was not passed"
-    unaccepted = acceptance_words(report)
-    if unaccepted:
-        yield f"that accepted tokens are handled right: {unaccepted}"
-    if not report.own.rounds:
-        yield "anything about the decoder's own drafts: every tree was handed to it"
+    yield from _unseen(report)
     if report.target == "exact":
         yield "that it is right with a trained model: the exact model is small and made for tests"
     if report.extent is not None and report.extent.words:
         yield f"anything beyond the largest that was judged in texts and sessions: {report.extent.words}"
     yield "that it is right on another target, device, number format, kernel or version than these"
     yield "anything about speed, or about the quality of a draft"
+
+
+def _unseen(report: Report) -> Iterator[str]:
+    """What the rounds do not show."""
+    if not witnessed(report):
+        yield "that speculation ran: no verify round was witnessed"
+    elif not _held(report, _ACCOUNTED):
+        yield f"that every token comes of a pass that was seen: {_ACCOUNTED} was not passed"
+    if told := report.environment.get(OWN_WORD):
+        yield f"that speculation ran in every request: it is stated {told}"
+    unaccepted = acceptance_words(report)
+    if unaccepted:
+        yield f"that accepted tokens are handled right: {unaccepted}"
+    if not report.own.rounds:
+        yield "anything about the decoder's own drafts: every tree was handed to it"
 
 
 def not_covered(report: Report) -> Iterator[str]:
@@ -124,7 +132,13 @@ def not_covered(report: Report) -> Iterator[str]:
         yield f"outcome that never came about: {name}"
     if report.environment.get(FILES) != package_digest():
         yield "checks of the installation that judged: it is another than the one that made this, whose list of checks this is"
-    yield "which commit and which weights were judged: a report does not say; what is stated of them was not checked"
+    unknown = [
+        what
+        for what, key in (("weights", WEIGHTS), ("file of the decoder", DECODER_FILE))
+        if key not in report.environment
+    ]
+    missing = " and the ".join(["commit", *unknown])
+    yield f"of what was judged, the {missing}: not in the report, and what is stated was not checked"
 
 
 def floor(report: Report) -> str:
@@ -132,7 +146,7 @@ def floor(report: Report) -> str:
     if report.target == "exact":
         return "none needed: rows of the exact model are compared bit for bit"
     told = report.environment.get(FLOOR, "no row was held against it")
-    return f"measured in the run from rows without any tree, its size is not kept in the report: {told}"
+    return f"measured from rows without any tree: {told}"
 
 
 CANNOT_SEE = {
