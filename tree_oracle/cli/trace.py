@@ -46,15 +46,17 @@ def check(file: Path, target: str | None, as_json: bool, **options: Any) -> int:
     from tree_oracle.run.trace_judge import judge_trace
 
     outputs = Outputs({"output": options["output"]})
+    truth, place = _truth(target, options["device"], options["dtype"], options["attention"])
     report = judge_trace(
         file,
         choose(options["checks"], options["families"]),
-        truth=_truth(target, options["device"], options["dtype"], options["attention"]),
+        truth=truth,
         target=target or "",
         partial=options["partial"],
         most=options["most"],
         tie_rule=TieRule(options["ties"]),
         required=options["require"],
+        place=place,
         on_result=quiet if as_json else listener(),
     )
     show(report, as_json, "tree-oracle trace check")
@@ -120,9 +122,13 @@ def recorder() -> int:
     return 0
 
 
-def _truth(target: str | None, device: str, dtype: str, attention: str) -> Any:
+def _truth(target: str | None, device: str, dtype: str, attention: str) -> tuple[Any, dict[str, str]]:
+    """The truth of the target, and versions and place of its runs."""
+    from tree_oracle.run.environment import environment, versions
+
     if target is None:
-        return None
+        return None, versions()
     from tree_oracle.target import SequentialTruth, load_target
 
-    return SequentialTruth(load_target(target, device=device, dtype=dtype, attention=attention))
+    found = load_target(target, device=device, dtype=dtype, attention=attention)
+    return SequentialTruth(found), environment(found)

@@ -7,7 +7,7 @@ check stops at its first failure. What the trace does not show is *not observabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from tree_oracle.run.trace_cases import (
     drafted,
 )
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
+from tree_oracle.run.trace_identity import RequestsDigest, identity, told_of
 from tree_oracle.run.trace_ledger import Ledger
 from tree_oracle.run.trace_unasked import nothing_there, unasked
 from tree_oracle.trace import Head, NotRecorded, Recorded, RecordedTruth, Request, Requests, TraceReader
@@ -62,6 +63,7 @@ def judge_trace(
     tie_rule: TieRule = TieRule.SMALLEST,
     required: int | None = None,
     cases: Sequence[Case] = (),
+    place: Mapping[str, str] | None = None,
     on_result: Callable[[CheckResult], None] = lambda result: None,
 ) -> Report:
     """Judge what was recorded.
@@ -76,6 +78,7 @@ def judge_trace(
         tie_rule: which of bit-equal maxima is right.
         required: the rung that must be held for exit code 0.
         cases: what the first requests were made for, in their order, so that a finding names its case; others are passed over.
+        place: versions, and where the target ran; the report then says which file was judged. None: nobody is to find it again.
         on_result: called with each result.
 
     Raises:
@@ -104,8 +107,11 @@ def judge_trace(
         results=results,
         witness=judging.witness,
         own=judging.witness,
-        environment=_environment(first, judging, controls),
+        environment=told_of(first, judging.requests)
+        | {FLOOR: floor_words(controls.count, judging.rows) if controls.count else "no control rows in the trace"}
+        | ({} if place is None else {**place, **identity([first.reader], most, tie_rule)}),
         required=required,
+        digest=judging.digest.hex,
     )
 
 
@@ -121,7 +127,7 @@ class _Judging:
         tie_rule: TieRule,
         cases: Sequence[Case],
     ) -> None:
-        self.rows = 0
+        self.rows, self.digest = 0, RequestsDigest()
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [Ledger(check) for check in checks]
         self._truth = None if truth is None else with_floor(truth, controls, head.engine)
@@ -132,6 +138,7 @@ class _Judging:
 
     def take(self, request: Request) -> None:
         self.requests += 1
+        self.digest.take(request)
         if self._truth is not None:
             refuse_foreign(request, self._truth.vocab_size)
         self.rows += sum(map(_rows_shown, request.rounds))
@@ -231,15 +238,3 @@ def _finding(outcome: Outcome, recounted: Recounted, request: Request, whole: Ca
     replay = "" if whole is None else case_id(whole)
     sentence = f"{place}{found.sentence}"
     return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)
-
-
-def _environment(requests: Requests, judging: _Judging, controls: Controls) -> dict[str, str]:
-    head, reader = requests.head, requests.reader
-    assert head is not None
-    told = "whole" if reader.complete else f"broken off after line {reader.line}"
-    return {
-        **{f"recorded {name}": value for name, value in head.environment.items()},
-        "engine": head.engine or "not said",
-        "trace": f"{told}: {reader.requests} requests, {judging.requests} judged, {reader.rounds} rounds",
-        FLOOR: floor_words(controls.count, judging.rows) if controls.count else "no control rows in the trace",
-    }

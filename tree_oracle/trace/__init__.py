@@ -7,6 +7,7 @@ from tree_oracle.trace.contents import contents_of as contents_of
 from tree_oracle.trace.contents import find_request as find_request
 from tree_oracle.trace.diff import Difference as Difference
 from tree_oracle.trace.diff import compare_traces as compare_traces
+from tree_oracle.trace.digests import arrays_digest as arrays_digest
 from tree_oracle.trace.errors import ArrayFileError as ArrayFileError
 from tree_oracle.trace.errors import DamagedLine as DamagedLine
 from tree_oracle.trace.errors import DuplicatedLine as DuplicatedLine
