@@ -22,6 +22,9 @@ from tree_oracle.trace.errors import TruncatedTrace as TruncatedTrace
 from tree_oracle.trace.lines import Head as Head
 from tree_oracle.trace.lines import Line as Line
 from tree_oracle.trace.lines import Summary as Summary
+from tree_oracle.trace.ranks import by_rank as by_rank
+from tree_oracle.trace.ranks import peer_of as peer_of
+from tree_oracle.trace.ranks import together as together
 from tree_oracle.trace.reader import TraceReader as TraceReader
 from tree_oracle.trace.replay import Replay as Replay
 from tree_oracle.trace.requests import Recorded as Recorded
