@@ -21,7 +21,7 @@ import numpy as np
 from tree_oracle.checks import Check
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Array, Case, Grade, Limits, Round, Truth
-from tree_oracle.trace import History, Recorded, RecordedTruth, Replay, Request, completed
+from tree_oracle.trace import History, NotRecorded, Recorded, RecordedTruth, Replay, Request, completed
 
 PAIRS = ("COMMIT-03",)
 BESIDE = ("NUMERIC-02",)
@@ -197,7 +197,10 @@ def _true_rows(truth: Truth | None, prefix: tuple[int, ...], round_: Round) -> n
         return None
     if any(not 0 <= token < truth.vocab_size for text in texts for token in text):
         return None
-    return truth.rows(texts)
+    try:
+        return truth.rows(texts)
+    except NotRecorded:
+        return None
 
 
 def _texts(prefix: tuple[int, ...], round_: Round) -> list[tuple[int, ...]] | None:

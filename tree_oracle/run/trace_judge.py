@@ -42,6 +42,7 @@ from tree_oracle.run.trace_cases import (
     Recounted,
     drafted,
 )
+from tree_oracle.run.trace_context import WithinContext
 from tree_oracle.run.trace_finding import placed
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
 from tree_oracle.run.trace_identity import RequestsDigest, identity, told_of
@@ -146,7 +147,7 @@ class _Judging:
         self.rows, self.digest = 0, RequestsDigest()
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [Ledger(check) for check in checks]
-        self._truth = None if truth is None else with_floor(truth, controls, head.engine)
+        self._truth = None if truth is None else with_floor(WithinContext(truth), controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
         self._alone = controls.whole
