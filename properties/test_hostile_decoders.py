@@ -194,7 +194,12 @@ CHANGES: dict[str, tuple[str, Callable[..., Any], str]] = {
     "another tree": ("lay_out", lambda tree, _: cast(dict[str, Any], vars(tree)).update(tokens=np.array([1, 2])), "the tree's tokens were ["),
     "prefix": ("tree_logits", lambda prefix, tree: prefix.append(1), "entries was changed"),
     "prefix token": ("tree_logits", lambda prefix, tree: prefix.insert(0, prefix.pop() + 1), "entries was changed"),
-    "prefix object": ("tree_logits", new_token, "comparing it with what it was raised RuntimeError: do not compare me"),
+    "prefix object": ("tree_logits", new_token, "entries was changed"),
+    "limit object": (
+        "generate",
+        lambda prompts, limits: msgspec.structs.force_setattr(limits, "max_new_tokens", Incomparable()),
+        "comparing it with what it was raised RuntimeError: do not compare me",
+    ),
     "rows": ("accept", lambda tree, rows: rows.fill(0), "the array it was handed holds other values now"),
     "rows through torch": ("accept", lambda tree, rows: shared(rows).neg_(), "the array it was handed holds other values"),
     "prompt": ("open", lambda prompts, limits: prompts[0].append(1), "a list of"),

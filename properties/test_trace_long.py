@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from grounds import ground
 from hypothesis import given
 from hypothesis import strategies as st
-from trace_grounds import long_trace, numbered
+from trace_grounds import fields_of, long_trace, numbered
 
 from tree_oracle.checks import choose
 from tree_oracle.checks.read_round import read_round
-from tree_oracle.record import AdapterError, Status
+from tree_oracle.decoder import ReferenceDecoder
+from tree_oracle.record import AdapterError, Limits, Status
 from tree_oracle.run.trace_judge import judge_trace
-from tree_oracle.trace import Beginning, InconsistentTrace, OversizedTrace, Recorder, Requests, TraceReader
+from tree_oracle.target import SequentialTruth
+from tree_oracle.trace import Beginning, History, InconsistentTrace, OversizedTrace, Recorder, Requests, TraceReader
 from tree_oracle.trace import requests as requests_module
 
 ROUNDS = 120
@@ -80,6 +83,61 @@ def test_a_long_request_is_judged_like_any_other(tmp_path: Path) -> None:
     assert result.findings[0].sentence.startswith(f"line {ROUNDS // 2 + 1}, request 0, round {ROUNDS // 2 - 2}: ")
 
 
+def choices(path: Path, *, rounds: int) -> Path:
+    """A long request over the exact model's vocabulary, whose first token is wrong."""
+    with Recorder(path, target="exact") as trace:
+        request, root = trace.request([1, 2, 3], max_new_tokens=3 * rounds), 3
+        for place in range(rounds):
+            new = [(7 * place + more) % 61 for more in range(3)]
+            trace.round(request, emitted=new, tokens=[root, *new[:2]], parents=[-1, 0, 1], accepted=[1, 2])
+            root = new[-1]
+        trace.done(request)
+    return path
+
+
+def test_a_long_text_is_held_against_a_target_piece_by_piece(tmp_path: Path) -> None:
+    """Of a text that is longer than the target's context the tokens within it are judged, in memory that grows with the rounds."""
+    truth, checks = ground("exact").truth, choose(["SEQUENCE-01"])
+    peaks = []
+    for rounds in (400, 800):
+        path = choices(tmp_path / f"{rounds}.jsonl", rounds=rounds)
+        judge_trace(path, checks, truth=truth, target="exact")
+        tracemalloc.start()
+        (result,) = judge_trace(path, checks, truth=truth, target="exact").results
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert result.status is Status.FAILED
+        assert "token 0 of the text" in result.findings[0].sentence
+    assert peaks[1] <= 2.5 * peaks[0]
+
+
+def test_beyond_the_context_nothing_is_said(tmp_path: Path) -> None:
+    """A right text that outgrows the target's context is not observable there, and the reason says why; no judge is at fault."""
+    exact = ground("exact")
+    truth = Short(exact.truth)
+    (text,) = ReferenceDecoder(exact.target).generate([(3, 5, 2, 7)], Limits(max_new_tokens=12))
+    with Recorder(tmp_path / "t.jsonl", rows="summary") as trace:
+        request = trace.request([3, 5, 2, 7], max_new_tokens=12)
+        for round_ in text:
+            trace.round(request, **fields_of(round_))
+        trace.done(request)
+    checks = choose(["SEQUENCE-01", "HISTORY-01", "COMMIT-03", "STOP-02"])
+    found = {one.check: one for one in judge_trace(tmp_path / "t.jsonl", checks, truth=truth, target="exact").results}
+    assert found["SEQUENCE-01"].status is Status.NOT_OBSERVABLE
+    assert "a history of 11 tokens; the context of this target is 10" in found["SEQUENCE-01"].reason
+    assert found["HISTORY-01"].status is Status.PASSED
+    assert found["STOP-02"].status is Status.PASSED
+    assert 0 < found["HISTORY-01"].cases < len(text)
+
+
+class Short(SequentialTruth):
+    """The exact model with a context of ten tokens."""
+
+    def __init__(self, whole: SequentialTruth) -> None:
+        super().__init__(whole.target)
+        self._longest = 10
+
+
 def test_open_requests_have_a_bound_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of requests that are open together hold no more than a bound, which is named with the line that passes it; what is done is
     not counted."""
@@ -111,11 +169,13 @@ def test_a_prefix_that_is_told_is_held_against_the_text(tmp_path: Path) -> None:
 def test_a_beginning_is_the_tuple_of_its_tokens(text: list[int], data: st.DataObject) -> None:
     """It equals that tuple, hashes as it, is found by it and finds it, and stays what it was when the text grows."""
     length = data.draw(st.integers(0, len(text)))
-    due: Sequence[int] = tuple(text[:length])
+    due: History = tuple(text[:length])
     found = Beginning(text, length)
     text += [1, 2]
     assert (found, hash(found), len(found), tuple(found)) == (due, hash(due), len(due), due)
-    assert {found: 1}[due] == {due: 1}[found] == {found: 1}[Beginning([*due, 7], length)] == 1
+    for key in (found, due):
+        known: dict[History, int] = {key: 1}
+        assert known[due] == known[found] == known[Beginning([*due, 7], length)] == 1
     assert found != Beginning([*text, 3], length + 1)
     place = data.draw(st.slices(length))
     assert found[place] == due[place]

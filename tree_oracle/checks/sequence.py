@@ -14,7 +14,7 @@ from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.due import ending, room
 from tree_oracle.checks.ends import PROMPT_ENDS
 from tree_oracle.checks.minimums import PROMPT_MINIMUMS
-from tree_oracle.checks.path_rows import choosing_rows
+from tree_oracle.checks.path_rows import Row, choosing_rows
 from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
 from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import near_tie, need_power, regret
@@ -25,6 +25,8 @@ from tree_oracle.checks.view import View, round_of, tells_rounds, text_of
 from tree_oracle.checks.witness import need_witness
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, counted, limit_words
+
+_BLOCK = 64  # tokens of a text whose rows are asked for together
 
 
 @check(
@@ -53,11 +55,9 @@ def equals_plain_greedy_decoding(view: View) -> Iterator[Finding]:
         return
     emitted, prompt, due = text_of(view.rounds), view.case.prefix, _due_length(view)
     judged = emitted[:due]  # what stands behind the end is wrong whatever it is
-    texts = [(*prompt, *judged[:i]) for i in range(len(judged))]
-    rows = choosing_rows(view, texts) if texts else ()
     wrong = near = False
-    for place, (token, row) in enumerate(zip(judged, rows, strict=True)):
-        found = regret(token, row, view, texts[place])
+    for place, (token, (text, row)) in enumerate(zip(judged, _rows_along(view, prompt, judged), strict=True)):
+        found = regret(token, row, view, text)
         if not found.legal or found.tie:
             wrong = True
             yield _wrong(view, place, token, found.best, found.gap)
@@ -87,6 +87,13 @@ def whatever_is_drafted(view: View) -> Iterator[Finding]:
     ``generate``, or trees in ``open``; equal siblings it may refuse.
     """
     yield from equals_plain_greedy_decoding(view)
+
+
+def _rows_along(view: View, prompt: tuple[int, ...], judged: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Row]]:
+    """The text before each token and the row that chooses it, a block at a time: all texts take the square of the length."""
+    for start in range(0, len(judged), _BLOCK):
+        texts = [(*prompt, *judged[:place]) for place in range(start, min(start + _BLOCK, len(judged)))]
+        yield from zip(texts, choosing_rows(view, texts), strict=True)
 
 
 def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding:

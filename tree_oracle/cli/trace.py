@@ -19,7 +19,7 @@ def trace() -> None:
 
 
 @trace.command()
-@_FILE
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--target", metavar="SPEC", help="Judge by sequential runs of this target: exact, tiny:NAME or dir:PATH.")
 @click.option("--check", "checks", multiple=True, metavar="ID", help="Run this check only; may be repeated.")
 @click.option("--family", "families", multiple=True, metavar="NAME", help="Run this family only; may be repeated.")
@@ -38,23 +38,26 @@ def trace() -> None:
 @_PARTIAL
 @JSON
 @guarded
-def check(file: Path, target: str | None, as_json: bool, **options: Any) -> int:
-    """Judge FILE with the checks that its content allows."""
+def check(files: tuple[Path, ...], target: str | None, as_json: bool, **options: Any) -> int:
+    """Judge FILE with the checks that its content allows. Several files are those of several ranks of one run."""
     from tree_oracle.checks import choose
     from tree_oracle.record import TieRule
     from tree_oracle.report.outputs import Outputs
     from tree_oracle.run.trace_judge import judge_trace
 
     outputs = Outputs({"output": options["output"]})
+    truth, place = _truth(target, options["device"], options["dtype"], options["attention"])
     report = judge_trace(
-        file,
+        files[0],
         choose(options["checks"], options["families"]),
-        truth=_truth(target, options["device"], options["dtype"], options["attention"]),
+        truth=truth,
         target=target or "",
         partial=options["partial"],
         most=options["most"],
         tie_rule=TieRule(options["ties"]),
         required=options["require"],
+        place=place,
+        others=files[1:],
         on_result=quiet if as_json else listener(),
     )
     show(report, as_json, "tree-oracle trace check")
@@ -120,9 +123,13 @@ def recorder() -> int:
     return 0
 
 
-def _truth(target: str | None, device: str, dtype: str, attention: str) -> Any:
+def _truth(target: str | None, device: str, dtype: str, attention: str) -> tuple[Any, dict[str, str]]:
+    """The truth of the target, and versions and place of its runs."""
+    from tree_oracle.run.environment import environment, versions
+
     if target is None:
-        return None
+        return None, versions()
     from tree_oracle.target import SequentialTruth, load_target
 
-    return SequentialTruth(load_target(target, device=device, dtype=dtype, attention=attention))
+    found = load_target(target, device=device, dtype=dtype, attention=attention)
+    return SequentialTruth(found), environment(found)

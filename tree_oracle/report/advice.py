@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tree_oracle.record import CheckResult, Level, Report, Status, counted
 from tree_oracle.report.again import doctor_command, replay_line
+from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.causes import Cause, Told, by_cause
 from tree_oracle.report.ladder import rung
 from tree_oracle.report.words import acceptance_words, capital
@@ -108,7 +109,12 @@ def _errors(report: Report) -> list[Advice]:
     if not wrong:
         return []
     text = f"{_names(wrong)}: answers of another shape, dtype or convention. Nothing is said against the decoder there."
-    return [Advice(f"{text} Ask the doctor, which names the convention that would fit.", doctor_command(report))]
+    todo = (
+        "Look at the recording."
+        if is_of_trace(report)
+        else "Ask the doctor, which names the convention that would fit."
+    )
+    return [Advice(f"{text} {todo}", doctor_command(report))]
 
 
 def _undecided(report: Report) -> list[Advice]:

@@ -12,6 +12,7 @@ import msgspec
 
 from tree_oracle.checks import CHECKS
 from tree_oracle.record import Asked, CaseFile, Finding, Report
+from tree_oracle.report.again_trace import is_of_trace, show_command, trace_command
 from tree_oracle.run.budget import USUAL
 from tree_oracle.run.cases import case_file
 from tree_oracle.run.foreign_python import INTERPRETER
@@ -20,7 +21,12 @@ MOST_CASE = 20_000  # characters; a page that holds larger inputs is no page
 
 
 def replay_command(report: Report) -> str:
-    """``tree-oracle replay`` with the decoder, unless it is the reference or has no name that a command line can take."""
+    """``tree-oracle replay`` with the decoder, unless it is the reference or has no name that a command line can take.
+
+    What failed in a trace is seen again in the trace alone.
+    """
+    if is_of_trace(report):
+        return check_command(report)
     return shlex.join(["tree-oracle", "replay", *(_subject(report) or [])])
 
 
@@ -34,6 +40,8 @@ def check_command(report: Report) -> str:
 
     How many cases were generated is not in a report of an older release. The digest says whether they were the same.
     """
+    if is_of_trace(report):
+        return trace_command(report, _chosen(report.asked.checks))
     return _check(_subject(report), report.target, report.asked)
 
 
@@ -70,7 +78,9 @@ def _chosen(checks: tuple[str, ...]) -> list[str]:
 
 
 def doctor_command(report: Report) -> str:
-    """The command that examines the adapter."""
+    """The command that examines the adapter, or shows what was recorded."""
+    if is_of_trace(report):
+        return show_command(report)
     return shlex.join(["tree-oracle", "doctor", *(_subject(report) or [])])
 
 

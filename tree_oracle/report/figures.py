@@ -17,6 +17,7 @@ from tree_oracle.run.environment import WEIGHTS
 
 # Of the environment, what has a part in how many tokens are accepted or how they are counted.
 _PLACE = ("device", "dtype", "attention", "machine", "torch", "transformers", "tree-oracle", FILES, WEIGHTS)
+_RECORDED = ("engine", *(f"recorded {name}" for name in ("device", "dtype", "attention", "machine")))  # of a trace
 _MOST = 5  # checks that are named
 
 
@@ -58,7 +59,7 @@ def obstacles(before: Report, after: Report) -> tuple[str, ...]:
         ("seed", before.seed, after.seed),
         ("tolerance report (digest)", _floor(before), _floor(after)),
         ("grade of truth", before.grade, after.grade),
-        *((name, before.environment.get(name), after.environment.get(name)) for name in _PLACE),
+        *((name, before.environment.get(name), after.environment.get(name)) for name in (*_PLACE, *_RECORDED)),
     ]
     found = [f"{name}: {_said(old)} before, {_said(new)} after" for name, old, new in facts if old != new]
     found += [] if before.digest or after.digest else ["cases (digest): in neither report"]

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from msgspec import UnsetType
 
 from tree_oracle.record import Finding, Report, counted
+from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.ladder import GRADES
 
 # An outcome that came about fewer times than this is said to be hardly seen: a fault that shows in every second one of them
@@ -129,6 +130,8 @@ def cause_words(finding: Finding) -> str:
 
 def cases_words(report: Report) -> str:
     """Which cases were judged."""
+    if is_of_trace(report):
+        return f"those of the trace, digest {report.digest}"
     fresh = "the same every time" if report.seed is None else f"fresh, again with --seed {report.seed}"
     return f"{fresh}, digest {report.digest}"
 

@@ -2,7 +2,8 @@
 
     texts     the whole text with its limits: every check that needs nothing but tokens, such as SEQUENCE and STOP
     pairs     a round and the one before it: COMMIT-03
-    beside    the same with the control rounds that stand after its nodes' tokens: NUMERIC-02
+    ranks     the whole text with what the other ranks did in each round: RANK (``trace_ranks``)
+    beside    a round that verified a draft, with the control rounds that stand after its nodes' tokens: NUMERIC-02
     rounds    one round that verified a draft: every other check that reads rounds
 
 A round without a draft says nothing about trees, and a check that would pass on anything there is not asked.
@@ -20,7 +21,7 @@ import numpy as np
 from tree_oracle.checks import Check
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Array, Case, Grade, Limits, Round, Truth
-from tree_oracle.trace import History, Recorded, RecordedTruth, Replay, Request, completed
+from tree_oracle.trace import History, NotRecorded, Recorded, RecordedTruth, Replay, Request, completed
 
 PAIRS = ("COMMIT-03",)
 BESIDE = ("NUMERIC-02",)
@@ -42,6 +43,9 @@ class Recounted:
     truth: Truth
     lines: tuple[int, ...]  # of the trace, one for each round
     controls: tuple[Round, ...] = ()  # without any tree, after the tokens of one of its nodes
+    parted: tuple[int, tuple[int, ...]] | None = (
+        None  # the round before which another rank's text parts, and what is committed there
+    )
     text: bool = False  # judged by its tokens alone, so that no round shows what was committed before it but the first
 
 
@@ -193,7 +197,10 @@ def _true_rows(truth: Truth | None, prefix: tuple[int, ...], round_: Round) -> n
         return None
     if any(not 0 <= token < truth.vocab_size for text in texts for token in text):
         return None
-    return truth.rows(texts)
+    try:
+        return truth.rows(texts)
+    except NotRecorded:
+        return None
 
 
 def _texts(prefix: tuple[int, ...], round_: Round) -> list[tuple[int, ...]] | None:

@@ -7,8 +7,10 @@ check stops at its first failure. What the trace does not show is *not observabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -20,7 +22,6 @@ from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import (
     Case,
     CheckResult,
-    Finding,
     Grade,
     Report,
     Round,
@@ -29,9 +30,7 @@ from tree_oracle.record import (
     TreeOracleError,
     Truth,
     Witness,
-    case_id,
 )
-from tree_oracle.run.explain import explained
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.tally import FLOOR, floor_words
 from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
@@ -43,10 +42,24 @@ from tree_oracle.run.trace_cases import (
     Recounted,
     drafted,
 )
+from tree_oracle.run.trace_context import WithinContext
+from tree_oracle.run.trace_finding import placed
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
+from tree_oracle.run.trace_identity import RequestsDigest, identity, told_of
 from tree_oracle.run.trace_ledger import Ledger
+from tree_oracle.run.trace_ranks import Ranks
 from tree_oracle.run.trace_unasked import nothing_there, unasked
-from tree_oracle.trace import Head, NotRecorded, Recorded, RecordedTruth, Request, Requests, TraceReader
+from tree_oracle.trace import (
+    Head,
+    NotRecorded,
+    Recorded,
+    RecordedTruth,
+    Request,
+    Requests,
+    TraceReader,
+    by_rank,
+    together,
+)
 
 Answer = Callable[[Case], tuple[Round, ...]]
 
@@ -62,6 +75,8 @@ def judge_trace(
     tie_rule: TieRule = TieRule.SMALLEST,
     required: int | None = None,
     cases: Sequence[Case] = (),
+    place: Mapping[str, str] | None = None,
+    others: Sequence[Path] = (),
     on_result: Callable[[CheckResult], None] = lambda result: None,
 ) -> Report:
     """Judge what was recorded.
@@ -76,36 +91,44 @@ def judge_trace(
         tie_rule: which of bit-equal maxima is right.
         required: the rung that must be held for exit code 0.
         cases: what the first requests were made for, in their order, so that a finding names its case; others are passed over.
+        place: versions, and where the target ran; the report then says which file was judged. None: nobody is to find it again.
+        others: traces of other ranks of the same run. The lowest rank is judged, and RANK judges the others beside it.
         on_result: called with each result.
 
     Raises:
         TraceError: the trace cannot be read.
-        UsageError: it was recorded with another target, or holds tokens or rows that this one does not have.
+        UsageError: it was recorded with another target, or holds tokens or rows that this one does not have; or traces of ranks
+            are not of one run.
     """
-    first = Requests(TraceReader(path, partial=partial))
+    paths = by_rank([path, *others])
+    first, *rest = ranks = [Requests(TraceReader(one, partial=partial)) for one in paths]
     with np.errstate(all="ignore"):  # a trace may hold any number, and what it comes to is judged
         controls = controls_of(first)
+        deque(chain.from_iterable(rest), maxlen=0)  # to know that they are whole
         assert first.head is not None
         if truth is not None:
             refuse_another_target(first.head.target, target)
         judging = _Judging(checks, truth, controls, first.head, tie_rule, cases)
-        for request in Requests(TraceReader(path, partial=partial)):
+        for request, peers in together([Requests(TraceReader(one, partial=partial)) for one in paths]):
             if judging.requests == most:
                 break
             if not request.control and not (cases and request.number >= len(cases)):
-                judging.take(request)
+                judging.take(request, peers)
     results = tuple(ledger.result(judging.grade) for ledger in judging.ledgers)
     for result in results:
         on_result(result)
     return Report(
-        decoder=first.head.decoder or path.name,
+        decoder=first.head.decoder or paths[0].name,
         target=target or first.head.target or "none",
         grade=judging.grade.value,
         results=results,
         witness=judging.witness,
         own=judging.witness,
-        environment=_environment(first, judging, controls),
+        environment=told_of(first, judging.requests)
+        | {FLOOR: floor_words(controls.count, judging.rows) if controls.count else "no control rows in the trace"}
+        | ({} if place is None else {**place, **identity([one.reader for one in ranks], most, tie_rule)}),
         required=required,
+        digest=judging.digest.hex,
     )
 
 
@@ -121,37 +144,42 @@ class _Judging:
         tie_rule: TieRule,
         cases: Sequence[Case],
     ) -> None:
-        self.rows = 0
+        self.rows, self.digest = 0, RequestsDigest()
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [Ledger(check) for check in checks]
-        self._truth = None if truth is None else with_floor(truth, controls, head.engine)
+        self._truth = None if truth is None else with_floor(WithinContext(truth), controls, head.engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
         self._alone = controls.whole
         self.grade = Grade.RECORDED if self._truth is None else self._truth.grade
 
-    def take(self, request: Request) -> None:
+    def take(self, request: Request, others: Sequence[Request]) -> None:
         self.requests += 1
+        self.digest.take(request)
         if self._truth is not None:
-            refuse_foreign(request, self._truth.vocab_size)
+            for one in (request, *others):
+                refuse_foreign(one, self._truth.vocab_size)
         self.rows += sum(map(_rows_shown, request.rounds))
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
         reader = Reader(self._truth, self._control, self._alone)
+        ranks = Ranks(reader, others)
         asked: dict[Cases, list[Ledger]] = {}  # by what they judge, so that each case is read once
         for ledger in self.ledgers:
-            reason = unasked(ledger.check, request, targeted=self._truth is not None)
+            reason = unasked(ledger.check, request, targeted=self._truth is not None, ranked=bool(others))
             if reason:
                 ledger.skip(reason)
             elif not ledger.over:
-                asked.setdefault(self._cases(ledger.check, reader), []).append(ledger)
+                asked.setdefault(self._cases(ledger.check, reader, ranks), []).append(ledger)
         for cases, ledgers in asked.items():
             self._judge(ledgers, cases, request)
 
-    def _cases(self, check: Check, reader: Reader) -> Cases:
+    def _cases(self, check: Check, reader: Reader, ranks: Ranks) -> Cases:
         if check.id == "SEQUENCE-01" and self._truth is None:
             return reader.chosen
         if check.reads_texts:
             return reader.texts
+        if check.family == "RANK":
+            return ranks.texts
         if check.id in BESIDE:
             return reader.beside
         return reader.pairs if check.id in PAIRS else reader.rounds
@@ -175,7 +203,7 @@ class _Judging:
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             known = request.number < len(self._made_for)
-            ledger.finding = _finding(outcome, recounted, request, self._made_for[request.number] if known else None)
+            ledger.finding = placed(outcome, recounted, request, self._made_for[request.number] if known else None)
 
 
 def _rows_shown(one: Recorded) -> int:
@@ -202,6 +230,9 @@ def _answer(recounted: Recounted) -> Answer:
             raise refusal.with_traceback(None)
 
         return refuse
+    if recounted.parted is not None:
+        place, prefix = recounted.parted
+        rounds = (*rounds[:place], msgspec.structs.replace(rounds[place], prefix=prefix), *rounds[place + 1 :])
     return lambda case: (*rounds, *recounted.controls)
 
 
@@ -215,31 +246,3 @@ def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRu
         said = "no control row is repeated, so nobody knows how far rows differ without a fault"
         return replace(outcome, status=Status.UNDECIDED, findings=(), reason=f"{outcome.reason}; {said}")
     return outcome
-
-
-def _finding(outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
-    """The finding with its place in the trace, its round counted over the request whatever the check was shown of it.
-
-    A request that was made for no case can be seen again in the trace alone.
-    """
-    found = explained(outcome.findings[0], recounted.case, outcome.rounds)
-    place, number = "", found.round
-    if recounted.lines:
-        line = recounted.lines[min(found.round or 0, len(recounted.lines) - 1)]
-        number = [one.line for one in request.rounds].index(line)
-        place = f"line {line}, request {request.number}, round {number}: "
-    replay = "" if whole is None else case_id(whole)
-    sentence = f"{place}{found.sentence}"
-    return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)
-
-
-def _environment(requests: Requests, judging: _Judging, controls: Controls) -> dict[str, str]:
-    head, reader = requests.head, requests.reader
-    assert head is not None
-    told = "whole" if reader.complete else f"broken off after line {reader.line}"
-    return {
-        **{f"recorded {name}": value for name, value in head.environment.items()},
-        "engine": head.engine or "not said",
-        "trace": f"{told}: {reader.requests} requests, {judging.requests} judged, {reader.rounds} rounds",
-        FLOOR: floor_words(controls.count, judging.rows) if controls.count else "no control rows in the trace",
-    }

@@ -7,12 +7,15 @@ from tree_oracle.run.trace_cases import BESIDE, TRUTH_OF_THE_TARGET, drafted, en
 from tree_oracle.trace import Request
 
 
-def unasked(check: Check, request: Request, *, targeted: bool) -> str:
-    """Why the request says nothing to this check; ``targeted``: a target is named. Empty where it is asked."""
+def unasked(check: Check, request: Request, *, targeted: bool, ranked: bool) -> str:
+    """Why the request says nothing to this check; ``targeted``: a target is named; ``ranked``: other ranks recorded it as well.
+    Empty where it is asked."""
     if not reads_rounds(check):
         return f"needs the method {' or '.join(sorted({source.seam.method for source in check.sources}))}"
     if needs_greedy(check) and not request.greedy:
         return "tokens are drawn by chance"
+    if check.family == "RANK" and not ranked:
+        return "the trace is that of one rank: name those of the others beside it"
     if check.family == "STOP":
         return _no_end(check, request)
     if any(source.scene.handed for source in check.sources):

@@ -7,6 +7,7 @@ from tree_oracle.trace.contents import contents_of as contents_of
 from tree_oracle.trace.contents import find_request as find_request
 from tree_oracle.trace.diff import Difference as Difference
 from tree_oracle.trace.diff import compare_traces as compare_traces
+from tree_oracle.trace.digests import arrays_digest as arrays_digest
 from tree_oracle.trace.errors import ArrayFileError as ArrayFileError
 from tree_oracle.trace.errors import DamagedLine as DamagedLine
 from tree_oracle.trace.errors import DuplicatedLine as DuplicatedLine
@@ -21,6 +22,9 @@ from tree_oracle.trace.errors import TruncatedTrace as TruncatedTrace
 from tree_oracle.trace.lines import Head as Head
 from tree_oracle.trace.lines import Line as Line
 from tree_oracle.trace.lines import Summary as Summary
+from tree_oracle.trace.ranks import by_rank as by_rank
+from tree_oracle.trace.ranks import peer_of as peer_of
+from tree_oracle.trace.ranks import together as together
 from tree_oracle.trace.reader import TraceReader as TraceReader
 from tree_oracle.trace.replay import Replay as Replay
 from tree_oracle.trace.requests import Recorded as Recorded

@@ -6,6 +6,7 @@ lie where the trace's own name and the number of the line say.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -59,7 +60,7 @@ class TraceReader:
         self.path, self.partial, self.complete = path, partial, False
         self.line = 0  # the number of the last line read, from 1
         self.size = 0  # its bytes
-        self._max_line = max_line
+        self._max_line, self._sha256 = max_line, hashlib.sha256()
         self._open: dict[int, int] = {}  # tokens of each open request
         self._held = 0
         self.requests = self.rounds = 0
@@ -78,10 +79,16 @@ class TraceReader:
         if not self.complete:
             self._broken_off("the file stops without its end; what was recorded broke off here")
 
+    @property
+    def sha256(self) -> str:
+        """The digest of all bytes that were read, in hex: of the file, once it was read to its end."""
+        return self._sha256.hexdigest()
+
     def _whole_lines(self) -> Iterator[bytes]:
         with open_plain(self.path) as file:
             while data := file.readline(self._max_line + 1):
                 self.line, self.size = self.line + 1, len(data)
+                self._sha256.update(data)
                 if len(data) > self._max_line:
                     raise OversizedTrace(self.path, self.line, f"more than {self._max_line} bytes in one line")
                 if not data.endswith(b"\n"):

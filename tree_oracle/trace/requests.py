@@ -85,6 +85,7 @@ class Request:
     rounds: list[Recorded] = field(default_factory=list)
     done: bool = False
     size: tuple[int, int] = (0, 0)
+    rank: int = 0
     text: list[int] = field(init=False)  # the prompt and all that was emitted since
 
     def __post_init__(self) -> None:
@@ -131,7 +132,7 @@ class Requests:
                     self.head = line
                 case RequestLine():
                     self._open[line.request] = Request(
-                        line.request, self.reader.line, line.prompt, line.limits, line.greedy
+                        line.request, self.reader.line, line.prompt, line.limits, line.greedy, rank=self._rank
                     )
                 case RoundLine():
                     self._take(line)
@@ -149,11 +150,14 @@ class Requests:
             refuse_misfit(line, path, at)
         if line.round.prefix is not None and list(line.round.prefix) != request.text:
             raise InconsistentTrace(path, at, "prefix is not the prompt and what was emitted since")
-        rank = self.head.rank if self.head is not None else 0
-        round_ = msgspec.structs.replace(line.round, rank=rank, prefix=None)  # the request's text begins with it
+        round_ = msgspec.structs.replace(line.round, rank=self._rank, prefix=None)  # the request's text begins with it
         found = Recorded(path, at, round_, line.beside, line.summary, len(request.text))
         request.take(found)
         self._hold(request, found)
+
+    @property
+    def _rank(self) -> int:
+        return self.head.rank if self.head is not None else 0
 
     def _hold(self, request: Request, found: Recorded) -> None:
         held = _held(found)

@@ -11,6 +11,7 @@ from tree_oracle import __version__
 from tree_oracle.record import Report, to_json
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.again import check_command
+from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.certificate import claims
 from tree_oracle.report.certificate.model import (
     Again,
@@ -96,7 +97,7 @@ def _result(report: Report) -> Result:
 def _again(report: Report) -> Again:
     command = check_command(report)
     usual = check_command(msgspec.structs.replace(report, cases=None))  # how many cases, the profile says
-    fresh = f"{usual} --profile deep" if command and report.seed is None else ""
+    fresh = f"{usual} --profile deep" if command and report.seed is None and not is_of_trace(report) else ""
     return Again(command=command, seed=report.seed, fresh=fresh)
 
 

@@ -1,0 +1,27 @@
+"""Where in a trace a finding stands."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tree_oracle.record import Case, Finding, case_id
+from tree_oracle.run.explain import explained
+from tree_oracle.run.outcome import Outcome
+from tree_oracle.run.trace_cases import Recounted
+from tree_oracle.trace import Request
+
+
+def placed(outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
+    """The finding with its place in the trace, its round counted over the request whatever the check was shown of it.
+
+    A request that was made for no case can be seen again in the trace alone.
+    """
+    found = explained(outcome.findings[0], recounted.case, outcome.rounds)
+    place, number = "", found.round
+    if recounted.lines:
+        line = recounted.lines[min(found.round or 0, len(recounted.lines) - 1)]
+        number = [one.line for one in request.rounds].index(line)
+        place = f"line {line}, request {request.number}, round {number}: "
+    replay = "" if whole is None else case_id(whole)
+    sentence = f"{place}{found.sentence}"
+    return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)
