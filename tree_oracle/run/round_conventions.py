@@ -4,6 +4,8 @@ rows of the parents, positions late or counted from the root, a mask of the othe
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tree_oracle.checks.commit import held_after
@@ -20,6 +22,8 @@ UNSEEN = {
     "visible": "which polarity the mask has",
     "cache": "how the cache is listed",
 }
+
+CONVENTIONAL = (*UNSEEN, "positions")  # what has a convention
 
 
 def session_rounds(subject: Subject) -> tuple[Round, ...]:
@@ -41,11 +45,13 @@ def unseen_in(rounds: tuple[Round, ...]) -> tuple[str, ...]:
 
 def rounds_hint(rounds: tuple[Round, ...], truth: Truth) -> str:
     """What rows, positions, mask and cache seem to follow; empty where they are right, not shown, or wrong in another way."""
-    told = (
-        words
-        for round_ in rounds
-        for words in (_rows(round_, truth), _positions(round_), _mask(round_), _cache(round_, truth))
-    )
+    looks = (
+        _positions,
+        _mask,
+        partial(_rows, truth=truth),
+        partial(_cache, truth=truth),
+    )  # what needs no truth comes first
+    told = (look(round_) for round_ in rounds for look in looks)
     return next((words for words in told if words), "")
 
 

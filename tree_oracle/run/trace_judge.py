@@ -43,6 +43,7 @@ from tree_oracle.run.trace_cases import (
     Recounted,
     drafted,
 )
+from tree_oracle.run.trace_conventions import recorded_otherwise
 from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
 from tree_oracle.run.trace_ledger import Ledger
 from tree_oracle.run.trace_unasked import nothing_there, unasked
@@ -175,7 +176,9 @@ class _Judging:
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             known = request.number < len(self._made_for)
-            ledger.finding = _finding(outcome, recounted, request, self._made_for[request.number] if known else None)
+            ledger.finding = _finding(
+                ledger.check, outcome, recounted, request, self._made_for[request.number] if known else None
+            )
 
 
 def _rows_shown(one: Recorded) -> int:
@@ -214,7 +217,7 @@ def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRu
     return outcome
 
 
-def _finding(outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
+def _finding(check: Check, outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
     """The finding with its place in the trace, its round counted over the request whatever the check was shown of it.
 
     A request that was made for no case can be seen again in the trace alone.
@@ -226,7 +229,7 @@ def _finding(outcome: Outcome, recounted: Recounted, request: Request, whole: Ca
         number = [one.line for one in request.rounds].index(line)
         place = f"line {line}, request {request.number}, round {number}: "
     replay = "" if whole is None else case_id(whole)
-    sentence = f"{place}{found.sentence}"
+    sentence = f"{place}{found.sentence}{recorded_otherwise(check, outcome.rounds, recounted.truth)}"
     return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)
 
 
