@@ -42,8 +42,11 @@ class Functions:
         """Mask and positions."""
         cached = prefix_len - 1 if self.said.prefix_counts_root else prefix_len
         layout = self.one.lay_out(self._tree(tokens, parents, root), cached + 1)
+        return self._laid_out(layout.visible, layout.positions, cached)
+
+    def _laid_out(self, visible: np.ndarray, positions: np.ndarray, cached: int) -> tuple[Any, Any]:
         first = 0 if self.said.root_in_pass else 1
-        visible, positions = layout.visible[first:], layout.positions[first:]
+        visible, positions = visible[first:], positions[first:]
         if not self.said.prefix_columns:
             visible = visible[:, cached + first :]
         if self.said.keys_first:
@@ -88,7 +91,10 @@ class Functions:
         tokens, parents = self._listed(np.array(round_.tokens), np.array(round_.parents))
         end = round_.end and round_.end.value
         shown = {"nodes": tokens, "links": parents, "new": round_.emitted, "why": end}
-        return {**shown, "followed": self._path(round_.accepted, len(tokens))}
+        assert round_.visible is not None
+        visible, positions = round_.visible.numpy(), np.array(round_.positions)
+        mask, places = self._laid_out(visible, positions, visible.shape[1] - len(visible))
+        return {**shown, "followed": self._path(round_.accepted, len(tokens)), "mask": mask, "places": places}
 
     def _tree(self, tokens: Sequence[int], parents: Sequence[int], root: int) -> CandidateTree:
         if self.said.root_counted:
@@ -111,7 +117,10 @@ class Functions:
         return (visible if self.said.mask == "visible" else ~visible).astype(np.int8)[None, None]
 
 
-ROUNDS = {"tokens": "nodes", "parents": "links", "emitted": "new", "accepted": "followed", "end": "why"}
+ROUNDS = {"tokens": "nodes", "parents": "links", "emitted": "new", "accepted": "followed", "end": "why"} | {
+    "visible": "mask",
+    "positions": "places",
+}
 
 
 def described(

@@ -157,11 +157,11 @@ def test_the_newer_switches_of_float32_are_asked_and_kept(
         told = [one.fp32_precision for one in switches]
         words = {"none": "highest", "ieee": "highest", "tf32": "high", "bf16": "medium"}
         assert CPU.environment().reduced_float32 == f"matmul {words[told[3]]}"
-        assert (float32.tf32_products(), float32.tf32_convolutions()) == (told[1] == "tf32", told[2] == "tf32")
+        assert (float32.tf32_in_matmul(), float32.tf32_in_convolution()) == (told[1] == "tf32", told[2] == "tf32")
         with CPU.full_precision():
             assert CPU.environment().reduced_float32 == "matmul highest"
-            assert not float32.tf32_products()
-            assert not float32.tf32_convolutions()
+            assert not float32.tf32_in_matmul()
+            assert not float32.tf32_in_convolution()
         assert [one.fp32_precision for one in switches] == told
     finally:
         torch.set_float32_matmul_precision("highest")

@@ -49,7 +49,7 @@ def test_one_test_per_check_and_a_failure_that_replays(pytester: pytest.Pytester
     pytester.makepyfile(decoders=DECODERS, test_them=TESTS)
     result = pytester.runpytest_inprocess("-rs", "-p", "no:cacheprovider", "-p", "no:xdist")
     result.assert_outcomes(passed=1, failed=1, skipped=2)
-    result.stdout.fnmatch_lines(["*which counts its slot 2*", "*not observable: needs the method open*"])
+    result.stdout.fnmatch_lines(["*which counts its slot 2*", "*not observable: needs the method generate or open*"])
     again = re.search(r"again +tree-oracle (replay --decoder decoders:Wrong \S+)", result.stdout.str())
     assert again is not None
     assert CliRunner().invoke(main, again[1].split()).exit_code == 1

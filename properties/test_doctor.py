@@ -11,7 +11,7 @@ from tree_oracle import CandidateTree, ReferenceDecoder
 from tree_oracle.decoder import Seam
 from tree_oracle.run import Examined, examine, make_subject
 from tree_oracle.run.conventions import fitting_convention
-from tree_oracle.run.small_trees import PREFIX
+from tree_oracle.run.small_trees import PREFIX, TREE
 
 
 def lines(factory: Any, seam: str) -> list[Examined]:
@@ -152,8 +152,33 @@ class Steps:
     def _stepped(self, session: Any, trees: Any) -> tuple[dict[str, Any], CandidateTree]:
         (round_,) = session.step(trees)
         held = [(layer.keys.numpy(), layer.values.numpy()) for layer in session.cache()[0]] if not round_.end else None
-        plain = {name: getattr(round_, name) for name in ("emitted", "accepted", "bonus", "end")}
-        return {**plain, "rows": round_.rows.numpy(), "visible": round_.visible.numpy(), "cache": held}, trees[0]
+        return {**told(round_), "cache": held}, trees[0]
+
+
+def told(round_: Any) -> dict[str, Any]:
+    """A round as plain values."""
+    plain = {name: getattr(round_, name) for name in ("emitted", "accepted", "bonus", "end", "positions")}
+    return {**plain, "rows": round_.rows.numpy(), "visible": round_.visible.numpy(), "cache": None}
+
+
+class Texts:
+    """The same rounds told with a text, over trees of the decoder's own that branch."""
+
+    def __init__(self, target: Any, shown: Any) -> None:
+        self._session, self._shown = Steps(target, lambda shown, tree: shown), shown
+
+    def generate(self, prompts: Any, limits: Any) -> list[list[dict[str, Any]]]:
+        return [self._text(prompt, limits) for prompt in prompts]
+
+    def _text(self, prompt: Any, limits: Any) -> list[dict[str, Any]]:
+        session, committed, text = self._session.open([prompt], limits), list(prompt), list[dict[str, Any]]()
+        while not text or not text[-1]["end"]:
+            tree = CandidateTree([committed[-1], *TREE.tokens[1:]], TREE.parents)
+            (round_,) = session.step([tree])
+            committed += round_["emitted"]
+            told = round_ if text else self._shown(round_, tree)
+            text.append({**told, "tokens": tree.tokens, "parents": tree.parents})
+        return text
 
 
 def of_parents(shown: dict[str, Any], tree: CandidateTree) -> dict[str, Any]:
@@ -172,6 +197,8 @@ def turned(shown: dict[str, Any], tree: CandidateTree) -> dict[str, Any]:
 SHOWN: dict[str, Any] = {
     "every node has its parent's row": of_parents,
     "the cache is listed rows x heads x width: answer heads x rows x width": turned,
+    "positions are one too large": lambda shown, tree: {**shown, "positions": [at + 1 for at in shown["positions"]]},
+    "positions are offsets from the root": lambda shown, tree: {**shown, "positions": list(tree.depths)},
     "the mask is stated with the wrong polarity": lambda shown, tree: {**shown, "visible": ~shown["visible"]},
     "": lambda shown, tree: shown,
 }
@@ -179,11 +206,12 @@ SHOWN: dict[str, Any] = {
 
 @pytest.mark.parametrize("named", SHOWN)
 def test_what_rounds_show_in_another_convention_is_named(named: str) -> None:
-    """Rows of the parents, a cache by rows and a mask of the other polarity are the adapter's, each by its name; the twin is well."""
-    subject = make_subject(lambda target: Steps(target, SHOWN[named]), "exact")
-    hint = fitting_convention(subject, Seam.SESSION)
-    assert named in hint
-    assert bool(hint) == bool(named)
+    """Rows of the parents, a cache by rows, late positions and offsets, and a mask of the other polarity are the adapter's, each by
+    its name, in the rounds of a session and in those of a text; the twin is well."""
+    for seam, adapter in ((Seam.SESSION, Steps), (Seam.GENERATE, Texts)):
+        hint = fitting_convention(make_subject(lambda target, made=adapter: made(target, SHOWN[named]), "exact"), seam)
+        assert named in hint
+        assert bool(hint) == bool(named)
 
 
 def test_a_convention_that_fits_is_no_pass() -> None:

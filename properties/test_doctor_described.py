@@ -44,7 +44,17 @@ CONCERNED = {
     Seam.TREE_LOGITS: ("root_counted", "root_in_pass", "mask", "prefix_columns", "positions"),
     Seam.ACCEPT: ("root_counted", "root_in_path", "padded"),
     Seam.BUILD: ("root_counted",),
-    Seam.GENERATE: ("root_counted", "root_in_path", "padded", "prompt_in_text"),
+    Seam.GENERATE: (
+        "root_counted",
+        "root_in_path",
+        "padded",
+        "prompt_in_text",
+        "root_in_pass",
+        "mask",
+        "prefix_columns",
+        "keys_first",
+        "positions",
+    ),
 }
 DENSE = replace(
     FOREIGN, mask="additive", keys_first=False, prefix_columns=True, positions="absolute"

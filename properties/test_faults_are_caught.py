@@ -62,12 +62,16 @@ def test_a_harmless_twin_passes_every_check(name: str) -> None:
     report = run_battery(found.subject(fault.harmless), seeing(fault), QUICK, cases=cases, stock=found.stock)
     fine = {Status.PASSED, Status.NOT_APPLICABLE}
     # So few cases may show nothing to a check that should be passed; one that must be passed is never left without any.
-    # A commit that had nothing to move is the exception: whether one had is up to the few texts.
+    # A commit that had nothing to move is the exception: whether one had is up to the few texts; none of these tells a cache.
     due = [
         result
         for result in report.results
         if result.status is not Status.NOT_OBSERVABLE
-        or (result.level is Level.MUST and not result.reason.endswith(("had to be moved", "node was kept")))
+        or (
+            result.level is Level.MUST
+            and not result.reason.startswith("rounds do not show cache")
+            and not result.reason.endswith(("had to be moved", "node was kept"))
+        )
     ]
     assert {result.status for result in due} <= fine, sentences(report)
     assert statuses(report)[fault.check] is Status.PASSED

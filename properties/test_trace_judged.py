@@ -18,6 +18,7 @@ from tree_oracle.checks import choose
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import find_fault
 from tree_oracle.record import (
+    Array,
     Continuation,
     EndReason,
     Grade,
@@ -121,6 +122,36 @@ def test_a_planted_fault_is_found_in_a_trace(tmp_path: Path, fault: str) -> None
     assert finding.sentence.startswith("line ")
     line = int(finding.sentence.split(",")[0].removeprefix("line "))
     assert json.loads((tmp_path / "t.jsonl").read_bytes().splitlines()[line - 1])["kind"] == "round"
+
+
+RECORDED: dict[str, tuple[str, Any]] = {
+    "the mask is stated with the wrong polarity": (
+        "VISIBLE-01",
+        lambda one: {"visible": Array.of(~np.asarray(one.visible.numpy()))},
+    ),
+    "positions are one too large": ("POSITION-01", lambda one: {"positions": tuple(at + 1 for at in one.positions)}),
+    "positions are offsets from the root": (
+        "POSITION-01",
+        lambda one: {"positions": tuple(at - one.positions[0] for at in one.positions)},
+    ),
+}
+
+
+@pytest.mark.parametrize("named", RECORDED)
+def test_a_usual_other_convention_of_a_recording_is_named(tmp_path: Path, named: str) -> None:
+    """Where a right run is recorded with another mask or other positions the finding says which; a wrong decoder gets no name."""
+    check, change = RECORDED[named]
+    told = [[msgspec.structs.replace(one, **change(one)) for one in text] for text in rounds_of()]
+    for spec in ("exact", None):
+        report = judged(record(tmp_path / f"{spec}.jsonl", told), spec)
+        (finding,) = next(result for result in report.results if result.check == check).findings
+        assert f"; if the decoder ran right, it was recorded wrong: {named}" in finding.sentence
+    wrong = judged(record(tmp_path / "wrong.jsonl", rounds_of(OF_ITS_KIND[check])))
+    (finding,) = next(result for result in wrong.results if result.check == PLANTED[OF_ITS_KIND[check]][0]).findings
+    assert "recorded wrong" not in finding.sentence
+
+
+OF_ITS_KIND = {"VISIBLE-01": "sibling-leak", "POSITION-01": "position-by-slot"}
 
 
 @pytest.mark.parametrize(("without", "hidden"), [

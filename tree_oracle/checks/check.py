@@ -49,6 +49,11 @@ class Check:
         return self.needs == ("prefix",)
 
     @property
+    def reads_rounds(self) -> bool:
+        """Whether its law is about what rounds show beside the tokens that they emit."""
+        return not set(self.needs) <= {"prefix", "emitted"}
+
+    @property
     def law(self) -> str:
         """The law in one sentence."""
         return (inspect.getdoc(self.judge) or "").splitlines()[0]

@@ -24,7 +24,7 @@ from tree_oracle.checks.whose_row import whose_row
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, LayerRows, Round, Status, counted
 
-_SOURCES = (Source(Seam.SESSION, ROUNDS),)
+_SOURCES = (Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS))
 _CLASSES = "fault classes KV-COMMIT, KV-MOVE and ROLLBACK"
 
 
@@ -150,7 +150,7 @@ def kept_nodes_are_the_accepted_path(view: View) -> Iterator[Finding]:
     "COMMIT-03",
     rung=2,
     needs=("prefix", "tokens", "parents", "rows"),
-    sources=(*_SOURCES, Source(Seam.TAP, PROMPTS)),
+    sources=(Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS), Source(Seam.GENERATE, PROMPTS)),
     source=_CLASSES,
 )
 def the_next_round_sees_the_right_past(view: View) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ them too and disagrees, its record contradicts itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ from tree_oracle.checks.drive_session import session_rounds
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import NotTaken, ask_with_limits
-from tree_oracle.checks.read_round import read_round
+from tree_oracle.checks.read_round import are_rounds, read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.checks.view import text_of
 from tree_oracle.checks.witness import claims_of
@@ -184,7 +184,7 @@ def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_onl
     _refuse_mapping(
         entry, "an entry of what generate answers is", "the new tokens of one prompt, or a list of its rounds"
     )
-    if not isinstance(entry, Sequence) or not entry or not isinstance(entry[0], Round | Mapping):
+    if not are_rounds(entry):
         return (Round(emitted=answers.tokens(entry, "generate", vocab_size), prefix=prompt),)
     committed, rounds = list(prompt), list[Round]()
     for shown in answers.entries(entry, "generate", "rounds"):

@@ -14,13 +14,13 @@ import numpy as np
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rows import need_power, regret
 from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
-from tree_oracle.checks.scenes import MARKED, ROUNDS
+from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS
 from tree_oracle.checks.scores import same_score, true_scores
 from tree_oracle.checks.view import View, history, shown, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, Status
 
-_SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS))
+_SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS), Source(Seam.GENERATE, PROMPTS))
 _SEED = "TreeSpark section 3 (child scored with its parent's row); fault class GATHER"
 
 

@@ -20,7 +20,12 @@ from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, Status, counted
 
 _PROPOSITION = "TreeSpark, Proposition 2"
-_SOURCES = (Source(Seam.ACCEPT, MARKED), Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS))
+_SOURCES = (
+    Source(Seam.ACCEPT, MARKED),
+    Source(Seam.SESSION, ROUNDS),
+    Source(Seam.TAP, PROMPTS),
+    Source(Seam.GENERATE, PROMPTS),
+)
 
 
 def _followed(round_: Round) -> list[int]:

@@ -36,7 +36,12 @@ def seen_rows(round_: Round) -> np.ndarray:
     "HISTORY-01",
     rung=2,
     needs=_NEEDS,
-    sources=(Source(Seam.TREE_LOGITS, TREES), Source(Seam.SESSION, ROUNDS), Source(Seam.TAP, PROMPTS)),
+    sources=(
+        Source(Seam.TREE_LOGITS, TREES),
+        Source(Seam.SESSION, ROUNDS),
+        Source(Seam.TAP, PROMPTS),
+        Source(Seam.GENERATE, PROMPTS),
+    ),
     source="the lesson on branch histories: one forward pass stands for one sequential run per path",
 )
 def rows_equal_their_paths(view: View) -> Iterator[Finding]:

@@ -13,9 +13,9 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.say import NothingToJudge, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
-from tree_oracle.checks.view import View, branch, shown, text_of
+from tree_oracle.checks.view import View, branch, shown
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Finding, Status, counted
+from tree_oracle.record import Finding, Round, Status, counted
 
 
 @check(
@@ -33,7 +33,7 @@ def an_ordinary_round_emits_one_more(view: View) -> Iterator[Finding]:
     """
     judged = False
     for index, round_ in enumerate(view.rounds):
-        if round_.end is not None or _is_cut(view, index):
+        if round_.end is not None or _is_cut(view, round_):
             continue
         judged = True
         _, _, parents = shown(round_)
@@ -51,7 +51,7 @@ def an_ordinary_round_emits_one_more(view: View) -> Iterator[Finding]:
         raise NothingToJudge(Status.NOT_APPLICABLE, "every round was cut off by a limit")
 
 
-def _is_cut(view: View, index: int) -> bool:
+def _is_cut(view: View, round_: Round) -> bool:
     """Whether the limits end the text of a request within this round."""
-    text, limits = text_of(view.rounds[: index + 1]), view.case.limits
+    text, limits = (*(round_.prefix or ()), *round_.emitted)[len(view.case.prefix) :], view.case.limits
     return limits is not None and not view.case.batch and ending(text, limits, len(view.case.prefix)) is not None

@@ -27,6 +27,7 @@ from tree_oracle.record import Finding, counted
         Source(Seam.LAY_OUT, WIDE),
         Source(Seam.SESSION, ROUNDS),
         Source(Seam.TAP, PROMPTS),
+        Source(Seam.GENERATE, PROMPTS),
     ),
     source="the definition of tree attention: a node stands where its path puts it (docs/plug-in-your-decoder.md)",
 )

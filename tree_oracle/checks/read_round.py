@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import EnumType
 from typing import Any
 
@@ -38,6 +38,11 @@ _PLAIN: dict[str, Any] = {
     "graph": str,
 }
 _RECORDS: dict[str, Any] = {"work": Work, "peers": tuple[Peer, ...], "pool": TreeData}
+
+
+def are_rounds(entry: Any) -> bool:
+    """Whether a text is told in rounds, and is not a row of tokens."""
+    return isinstance(entry, Sequence) and bool(entry) and isinstance(entry[0], Round | Mapping)
 
 
 def read_round(shown: Any, prefix: tuple[int, ...] | None, tree: TreeData | None, vocab_size: int) -> Round:

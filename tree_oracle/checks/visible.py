@@ -26,6 +26,7 @@ _SOURCES = (
     Source(Seam.LAY_OUT, WIDE),
     Source(Seam.SESSION, ROUNDS),
     Source(Seam.TAP, PROMPTS),
+    Source(Seam.GENERATE, PROMPTS),
 )
 _LESSON = (
     "the definition of tree attention: a node sees the prefix, its ancestors and itself (docs/plug-in-your-decoder.md)"

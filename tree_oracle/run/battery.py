@@ -146,12 +146,13 @@ class Battery:
 
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
-        drive, subject = partial(self._rounds, source), self.subject
-        unwitnessed = partial(self._evidence.unwitnessed, source) if source.seam is Seam.GENERATE else by_rounds_alone
-        tapped = source.seam is Seam.TAP
+        drive, subject, generates = partial(self._rounds, source), self.subject, source.seam is Seam.GENERATE
         outcome = outcome_of(
-            check, case, subject.truth, drive, *subject.declared, unwitnessed=unwitnessed, recovered=tapped
-        )
+            check, case, subject.truth, drive, *subject.declared,
+            unwitnessed=partial(self._evidence.unwitnessed, source) if generates else by_rounds_alone,
+            recovered=source.seam is Seam.TAP,
+            told_by_text=generates and self._death(source, case) is None,
+        )  # fmt: skip
         self._noted.note(check, source, case, outcome, self._evidence.passes(source, case, outcome.rounds))
         return outcome
 

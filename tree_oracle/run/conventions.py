@@ -13,6 +13,7 @@ import numpy as np
 
 from tree_oracle.checks import answers
 from tree_oracle.checks.encodings import laid_out
+from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.row_forms import form_words
 from tree_oracle.decoder import Seam
 from tree_oracle.record import TreeData, TreeOracleError
@@ -32,15 +33,15 @@ def fitting_convention(subject: Subject, seam: Seam) -> str:
         if described or seam not in _HINTS:
             return described
         said = _HINTS[seam](subject)
-    except Exception:  # a hint is a courtesy: whatever goes wrong here was reported already, or will be
+    except TreeOracleError:  # a hint is a courtesy: what cannot be read was reported already, or will be
         return ""
     return f"; it looks as if {said}" if said else ""
 
 
 def _lay_out_hint(subject: Subject) -> str:
     prefix, tree = PREFIX, TREE
-    answer = subject.decoder.lay_out(CandidateTree.from_data(tree), len(prefix))
-    if answers.field(answer, "format") is not None:
+    answer = call("lay_out", subject.decoder.lay_out, CandidateTree.from_data(tree), len(prefix))
+    if protect("lay_out", lambda: answers.field(answer, "format")) is not None:
         return _encoding_hint(answer, prefix, tree)
     return _position_hint(answer, prefix, tree) or _mask_hint(answer, prefix, tree)
 
@@ -59,14 +60,14 @@ def _encoding_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
 
 def _shows(name: str, document: Any, prefix: tuple[int, ...], tree: TreeData) -> bool:
     try:
-        seen = laid_out({"format": name, "document": document}, tree, len(prefix))
+        seen = protect("lay_out", lambda: laid_out({"format": name, "document": document}, tree, len(prefix)))
     except TreeOracleError:
         return False
     return np.array_equal(seen.visible, due_mask(prefix, tree))
 
 
 def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
-    positions = answers.array(answers.field(answer, "positions"), "positions")
+    positions = _numbers(answer, "positions")
     due = np.array(due_positions(prefix, tree))
     if positions.shape == due.shape and not np.array_equal(positions, due):
         if np.array_equal(positions, due + 1):
@@ -80,8 +81,10 @@ def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
 
 def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     count, cached, due = len(tree.parents), len(prefix) - 1, due_mask(prefix, tree)
-    name = next(name for name in ("visible", "hidden", "additive") if answers.field(answer, name) is not None)
-    mask = answers.array(answers.field(answer, name), name)
+    name = protect(
+        "lay_out", lambda: next((n for n in ("hidden", "additive") if answers.field(answer, n) is not None), "visible")
+    )
+    mask = _numbers(answer, name)
     if mask.shape == (count, count):
         return "the mask leaves the prefix columns out: put prefix_len - 1 columns of visible prefix before it"
     if mask.shape == (count - 1, count - 1) or mask.shape == (count - 1, cached + count - 1):
@@ -96,9 +99,15 @@ def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     return ""
 
 
+def _numbers(answer: Any, name: str) -> np.ndarray:
+    """A field of a layout as an array, however it misbehaves."""
+    return protect("lay_out", lambda: answers.array(answers.field(answer, name), name))
+
+
 def _rows_hint(subject: Subject) -> str:
     tree, count = CandidateTree.from_data(TREE), len(TREE.parents)
-    rows = answers.array(subject.decoder.tree_logits(list(PREFIX), tree), "rows")
+    answer = call("tree_logits", subject.decoder.tree_logits, list(PREFIX), tree)
+    rows = protect("tree_logits", lambda: answers.array(answer, "rows"))
     if rows.ndim == 3 and rows.shape[0] == 1:
         return "the rows have a batch axis: answer rows[0]"
     if rows.ndim == 2 and rows.shape[0] == count - 1:
@@ -127,8 +136,15 @@ def _accept_hint(subject: Subject) -> str:
 
 
 def _path(decoder: Any, tree: CandidateTree, rows: Any) -> list[int]:
-    found: list[int] = answers.array(decoder.accept(tree, rows.copy())[0], "accepted").tolist()
+    answer = call("accept", decoder.accept, tree, rows.copy())
+    found: list[int] = protect("accept", lambda: answers.array(_first(answer), "accepted").tolist())
     return found
+
+
+def _first(answer: Any) -> Any:
+    """The path of a decision, a pair or a mapping."""
+    named = answers.field(answer, "accepted")
+    return answer[0] if named is None else named
 
 
 def _session_hint(subject: Subject) -> str:

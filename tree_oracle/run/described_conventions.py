@@ -33,6 +33,7 @@ _LAYOUT = (
     "positions",
 )
 _PATH = ("root_counted", "root_in_path", "padded")
+_ROUNDS = ("root_in_pass", "mask", "prefix_columns", "keys_first", "positions")  # of what step records show of a pass
 _MOST_CHANGES = 2  # fields that are wrong at once: with more, too many conventions fit by accident
 _DRAFT = DraftData((("-1-2-2--",), ("2-2---1-",)))  # tokens 1, 3 and 5, then 0, 2 and 6: never the root's
 
@@ -150,17 +151,24 @@ def _prompts(truth: Truth) -> list[Case]:
 
 
 def _generated(rounds: tuple[Round, ...], case: Case, truth: Truth) -> bool:
-    """Plain greedy decoding's text, and in every round accepted nodes that hold what was emitted."""
+    """Plain greedy decoding's text, and in every round accepted nodes that hold what was emitted and the pass that is due."""
     assert case.limits is not None
-    text, committed = [token for round_ in rounds for token in round_.emitted], list(case.prefix)
-    for round_ in rounds:
-        if round_.tokens is not None and round_.accepted is not None:
-            held = [round_.tokens[node] for node in round_.accepted]
-            room = min(len(held), len(round_.emitted))
-            if round_.tokens[0] != committed[-1] or tuple(held[:room]) != round_.emitted[:room]:
-                return False
-        committed += round_.emitted
-    return tuple(text) == truth.greedy(case.prefix, case.limits).tokens
+    text = tuple(token for round_ in rounds for token in round_.emitted)
+    return text == truth.greedy(case.prefix, case.limits).tokens and all(map(_is_right, rounds))
+
+
+def _is_right(round_: Round) -> bool:
+    """Whether the accepted nodes, the positions and the mask of a round are right, as far as they are shown."""
+    if round_.tokens is None or round_.parents is None or round_.prefix is None:
+        return True
+    held = tuple(round_.tokens[node] for node in round_.accepted or ())
+    room, tree = min(len(held), len(round_.emitted)), TreeData(round_.tokens, round_.parents)
+    return (
+        round_.tokens[0] == round_.prefix[-1]
+        and held[:room] == round_.emitted[:room]
+        and round_.positions in (None, due_positions(round_.prefix, tree))
+        and (round_.visible is None or np.array_equal(round_.visible.numpy(), due_mask(round_.prefix, tree)))
+    )
 
 
 _TRIED: dict[Seam, tuple[tuple[str, ...], Callable[[Truth], list[Case]], Fits]] = {
@@ -168,5 +176,5 @@ _TRIED: dict[Seam, tuple[tuple[str, ...], Callable[[Truth], list[Case]], Fits]] 
     Seam.TREE_LOGITS: (_LAYOUT, _trees, _scored),
     Seam.ACCEPT: (_PATH, _rows, _decided),
     Seam.BUILD: (("root_counted",), _drafts, _built),
-    Seam.GENERATE: (("prompt_in_text", *_PATH), _prompts, _generated),
+    Seam.GENERATE: (("prompt_in_text", *_PATH, *_ROUNDS), _prompts, _generated),
 }

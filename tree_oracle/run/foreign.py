@@ -141,7 +141,8 @@ def _concerns(check: Check, checks: Sequence[Check], mishap: Mishap) -> bool:
 
 
 def _asks(check: Check, case: Case) -> bool:
-    return any(source.seam is Seam.GENERATE and source.scene.fits(case) for source in check.sources)
+    """Whether its law needs no more than the text that the case asks for."""
+    return not check.reads_rounds and any(s.seam is Seam.GENERATE and s.scene.fits(case) for s in check.sources)
 
 
 def _with(result: CheckResult, mishap: Mishap) -> CheckResult:

@@ -18,7 +18,7 @@ from tree_oracle.run.explore import AGAINST
 from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.tally import Finished, witness_key
 
-_MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP)  # where rows are a model's and not the case's
+_MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP, Seam.GENERATE)  # where rows are a model's and not the case's
 _TEXTS = (Seam.SESSION, Seam.GENERATE, Seam.TAP)  # where rounds follow one another
 
 

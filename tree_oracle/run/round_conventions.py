@@ -1,8 +1,10 @@
 """What the rounds of a session or a text show beside their decision, where it is not as the definition asks but in a usual way:
-rows of the parents, a mask of the other polarity, a cache listed rows first.
+rows of the parents, positions late or counted from the root, a mask of the other polarity, a cache listed rows first.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from tree_oracle.checks.drive import drive
 from tree_oracle.checks.row_forms import form_words
 from tree_oracle.decoder import Seam
 from tree_oracle.record import Case, LayerRows, Limits, Round, RowKind, TreeData, Truth
-from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, nearest_rows
+from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions, nearest_rows
 from tree_oracle.run.subject import Subject
 
 # Fields of a round, and what goes unseen where no round shows them.
@@ -20,6 +22,8 @@ UNSEEN = {
     "visible": "which polarity the mask has",
     "cache": "how the cache is listed",
 }
+
+CONVENTIONAL = (*UNSEEN, "positions")  # what has a convention
 
 
 def session_rounds(subject: Subject) -> tuple[Round, ...]:
@@ -40,11 +44,15 @@ def unseen_in(rounds: tuple[Round, ...]) -> tuple[str, ...]:
 
 
 def rounds_hint(rounds: tuple[Round, ...], truth: Truth) -> str:
-    """What rows, mask and cache seem to follow; empty where they are as the definition asks, not shown, or wrong otherwise."""
-    told = [
-        words for round_ in rounds for words in (_rows(round_, truth), _mask(round_), _cache(round_, truth)) if words
-    ]
-    return told[0] if told else ""
+    """What rows, positions, mask and cache seem to follow; empty where they are right, not shown, or wrong in another way."""
+    looks = (
+        _positions,
+        _mask,
+        partial(_rows, truth=truth),
+        partial(_cache, truth=truth),
+    )  # what needs no truth comes first
+    told = (look(round_) for round_ in rounds for look in looks)
+    return next((words for words in told if words), "")
 
 
 def wrong_rows(rows: np.ndarray, prefix: tuple[int, ...], tree: TreeData, truth: Truth) -> str:
@@ -70,6 +78,19 @@ def _rows(round_: Round, truth: Truth) -> str:
         return ""
     rows = np.asarray(round_.rows.numpy(), dtype=np.float64)
     return form_words(rows) or (wrong_rows(rows, round_.prefix or (), tree, truth) if tree is not None else "")
+
+
+def _positions(round_: Round) -> str:
+    tree = _tree(round_)
+    if tree is None or round_.positions is None or len(tree.tokens) < 2:
+        return ""
+    prefix = round_.prefix or ()
+    away = {seen - due for seen, due in zip(round_.positions, due_positions(prefix, tree), strict=True)}
+    if away == {1}:
+        return "positions are one too large: the root is the last token of the prefix and sits at its length - 1"
+    if away == {1 - len(prefix)} != {0}:
+        return "positions are offsets from the root: add the length of the prefix - 1"
+    return ""
 
 
 def _mask(round_: Round) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from tree_oracle.checks import Check
 from tree_oracle.record import Case, Finding, case_id
 from tree_oracle.run.explain import explained
 from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.trace_cases import Recounted
+from tree_oracle.run.trace_conventions import recorded_otherwise
 from tree_oracle.trace import Request
 
 
-def placed(outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
+def placed(check: Check, outcome: Outcome, recounted: Recounted, request: Request, whole: Case | None) -> Finding:
     """The finding with its place in the trace, its round counted over the request whatever the check was shown of it.
 
     A request that was made for no case can be seen again in the trace alone.
@@ -23,5 +25,5 @@ def placed(outcome: Outcome, recounted: Recounted, request: Request, whole: Case
         number = [one.line for one in request.rounds].index(line)
         place = f"line {line}, request {request.number}, round {number}: "
     replay = "" if whole is None else case_id(whole)
-    sentence = f"{place}{found.sentence}"
+    sentence = f"{place}{found.sentence}{recorded_otherwise(check, outcome.rounds, recounted.truth)}"
     return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)

@@ -203,7 +203,9 @@ class _Judging:
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             known = request.number < len(self._made_for)
-            ledger.finding = placed(outcome, recounted, request, self._made_for[request.number] if known else None)
+            ledger.finding = placed(
+                ledger.check, outcome, recounted, request, self._made_for[request.number] if known else None
+            )
 
 
 def _rows_shown(one: Recorded) -> int:

@@ -104,8 +104,8 @@ def _controls(model: Any, groups: Sequence[Sequence[History]]) -> list[_Rows]:
 
 def _unlike(plain: _Rows, controls: Sequence[_Rows], true: _Rows) -> str:
     """Why the figures are not those of rounding; empty if they are."""
-    usual = float(np.median(_gaps(plain, true)))
-    worst = max(float(np.median(_gaps(rows, true))) for rows in controls)
+    usual = float(np.median(gaps(plain, true)))
+    worst = max(float(np.median(gaps(rows, true))) for rows in controls)
     if worst <= _FACTOR * usual:
         return ""
     return (
