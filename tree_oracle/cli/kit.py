@@ -25,7 +25,7 @@ def kit() -> None:
 @click.option("--length", type=click.IntRange(min=1), help="Tokens of each greedy text. Default: 24.")
 @click.option("--architecture", default="llama", show_default=True, help="llama or qwen3.")
 @click.option(
-    "--dtype", default="bfloat16", show_default=True, help="Coarsest number format that the margins must be far above."
+    "--dtype", help="Coarsest number format that the margins must be far above. Default: bfloat16; of a qwen3 float32."
 )
 @JSON
 @guarded

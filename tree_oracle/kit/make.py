@@ -39,6 +39,9 @@ from tree_oracle.target import one_torch_thread
 FACTOR = 10.0
 PROMPTS, LENGTH = 32, 24
 STEPS = 600
+FINE = "float32"
+# In bfloat16 the floor of so small a qwen3 grows with its margins, however long it is trained: no prompt is ten times above it.
+COARSEST = {"llama": "bfloat16", "qwen3": FINE}
 
 _PER_PROMPT = 6  # candidates that are tried for one that is wanted
 
@@ -53,7 +56,7 @@ def make_kit(
     prompts: int = PROMPTS,
     length: int = LENGTH,
     architecture: str = "llama",
-    dtype: str = "bfloat16",
+    dtype: str | None = None,
     say: Say = lambda line: None,
 ) -> Kit:
     """Train a target and a drafter and measure two prompt sets; about 40 seconds on one thread.
@@ -65,13 +68,14 @@ def make_kit(
         prompts: in each set.
         length: tokens of every greedy text.
         architecture: llama or qwen3.
-        dtype: the coarsest number format that engines will run: margins are ten times its floor.
+        dtype: the coarsest number format that engines will run: margins are ten times its floor. None: that of ``COARSEST``.
         say: told what is being done.
 
     Raises:
         UsageError: the folder holds something, or an unknown name or size.
         KitError: too few candidates have the margins that are asked for.
     """
+    dtype = dtype or COARSEST.get(architecture, FINE)
     _refuse(folder, steps, prompts, length, dtype)
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
@@ -133,7 +137,7 @@ def _measured(draft: Path, seed: int, steps: int, wanted: Wanted, architecture: 
         if len(found) < wanted.prompts:
             raise KitError(
                 f"{len(found)} of {wanted.prompts} {what} prompts were found among {most}: every margin has to be {least:.3g}, "
-                f"{FACTOR:g} times the floor in {dtype}; train for more than {steps} steps, or ask for a finer dtype"
+                f"{FACTOR:g} times the floor in {dtype}; train for more or fewer than {steps} steps, or ask for a finer dtype"
             )
         say(
             f"{what}: {len(found)} prompts, smallest margin {min(min(one.margins) for one in found):.3g}, asked for {least:.3g}"
