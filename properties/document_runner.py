@@ -7,6 +7,7 @@ Convention, for whoever writes one. The blocks of a file run in order, in one fr
   followed by nothing may print anything. It must exit with 0. Commands of ``tree-oracle`` run in this process, which has
   torch loaded already; ``.ci/run`` runs the installed program. The first ``check --decoder`` of the README has a child
   process, as the command would have; all others do without one, which would load torch again.
+- A command may end with `` || echo "exit code $?"``, and is still run in this process.
 - A comment on the line before the fence changes that: ``<!-- file: NAME -->`` saves the block as NAME instead of running it;
   ``<!-- output -->`` makes it what the python block before it printed; ``<!-- exit: N -->`` asks every command in it for
   another exit code; ``<!-- not run: REASON -->`` leaves it alone.
@@ -37,6 +38,7 @@ _BLOCK = re.compile(
     r"^(?:<!-- (?P<word>[a-z -]+)(?:: (?P<value>.*))? -->\n)?```(?P<language>\w*)\n(?P<text>(?:.*\n)*?)```$", re.M
 )
 _TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
+_SAID = ' || echo "exit code $?"'
 _NEEDS_A_CHILD = frozenset(("--isolate", "--timeout", "--memory", "--python"))
 _WORDS = ("file", "output", "exit", "not run", "test-command", "use-command")
 
@@ -113,6 +115,9 @@ class Runner:
                 _compare(block.at, expected, printed)
 
     def _shell(self, command: str) -> tuple[int, str]:
+        if command.endswith(_SAID):
+            code, printed = self._shell(command.removesuffix(_SAID))
+            return 0, printed + (f"exit code {code}\n" if code else "")
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         program, *words = shlex.split(command)
         if program == "tree-oracle" and not set(command) & set("|;&<>"):

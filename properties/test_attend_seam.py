@@ -212,7 +212,7 @@ def test_ordinary_attention_in_a_dtype_is_near_what_is_due() -> None:
         (kernel, dtype)
         for kernel in ("eager", "sdpa", "sdpa-math", "sdpa-flash", "flex")
         for dtype in DTYPES
-        if kernel != "flex" or DEEP or dtype == "bfloat16"  # which is not compiled and takes a second
+        if kernel != "flex" or DEEP or dtype == "float32"  # which is not compiled and takes a second
     ],
 )
 def test_kernels_of_torch_pass_in_every_dtype(kernel: str, dtype: str) -> None:

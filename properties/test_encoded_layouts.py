@@ -48,10 +48,10 @@ QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
 def test_a_right_decoder_passes_through_every_encoding(number: int) -> None:
     """Trees are built and laid out, and the pass runs on what is read back: nothing is held against it, and all is judged."""
     name, found = list(FORMATS)[number], ground()
-    few = listed(found, 2 * len(FORMATS), number)
+    few = listed(found, 4 * len(FORMATS), number)
     cases = [
         *few,
-        *(case for scene in (TREES, DRAFTS, MARKED, ROUNDS) for case in found.stock.of(scene)[:9:2]),
+        *(case for scene in (TREES, DRAFTS, MARKED, ROUNDS) for case in found.stock.of(scene)[:9:4]),
         *found.stock.of(WIDE),
     ]
     subject = found.subject(partial(encoded_decoder, encoding=name))

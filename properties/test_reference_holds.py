@@ -42,8 +42,8 @@ def test_the_reference_passes_every_check(pytestconfig: pytest.Config) -> None:
 @pytest.mark.parametrize(
     ("spec", "options", "step"),
     [
-        ("exact", {"dtype": "bfloat16", "attention": "eager"}, 120),
-        ("tiny:qwen3", {}, 150),
+        ("exact", {"dtype": "bfloat16", "attention": "eager"}, 240),
+        ("tiny:qwen3", {}, 300),
     ],
     ids=str,
 )

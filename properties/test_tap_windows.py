@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_tap_finds_faults import battery
+from test_tap_finds_faults import battery, by_the_tap
 from test_tap_recovers import SHOWN, WildDraft, judged, plain, target_of
 
 from tree_oracle.checks import CHECKS
@@ -124,5 +124,5 @@ def test_the_mask_of_every_kind_of_layer_is_judged(kind: str, wrong: str) -> Non
     """A mask that is wrong for the layers of one kind alone is blamed by the check of its law, seen from the target."""
     change, check = WRONG[wrong]
     parts = Parts(target_pass=windows.in_layers(kind, change))
-    result = battery(lambda target: ReferenceDecoder(target, parts), MIXED).run(CHECKS[check])
+    result = battery(lambda target: ReferenceDecoder(target, parts), MIXED).run(by_the_tap(CHECKS[check]))
     assert (result.status, result.seams) == (Status.FAILED, ("tap",))

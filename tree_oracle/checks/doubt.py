@@ -68,8 +68,8 @@ def unsure_of(doubt: Doubt, number: int, round_: Round) -> Finding:
     return unsure(
         f"{contradiction_at(doubt)}: one of the two is wrong, and no emitted text goes there to tell which",
         expected="one tree, told alike by mask and positions",
-        seen=f"node {node} sees nodes {listing(np.flatnonzero(_nodes(round_)[node]).tolist())} and is at position "
-        f"{round_.positions[node]}, the root at {round_.positions[0]}",
+        seen=f"node {node} is at position {round_.positions[node]}, the root at {round_.positions[0]}, and sees nodes "
+        f"{listing(np.flatnonzero(_nodes(round_)[node]).tolist())}",
         round=number,
         node=node,
     )
