@@ -127,6 +127,7 @@ def test_a_certificate_of_a_trace_is_verified(tmp_path: Path) -> None:
     assert verify_certificate(made) == []
     assert made.again.command.startswith("tree-oracle trace check ")
     assert made.digests.cases == made.report.digest != ""
+    assert made.result.rates.startswith("none: nothing says how the requests of the recording were chosen, so no bound")
     other = msgspec.structs.replace(made, place={**made.place, "trace sha256 1": "0" * 64})
     assert {difference.name for difference in verify_certificate(other)} >= {"place.trace sha256 1", "digest"}
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from tree_oracle.checks import CHECKS
 from tree_oracle.record import Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
+from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.ladder import Step, rung, steps
 from tree_oracle.report.words import acceptance_words, witnessed
 from tree_oracle.run.environment import DECODER_FILE, WEIGHTS
@@ -23,10 +24,9 @@ _GREEDY, _LAW = 3, 4
 _WHOLE_TEXTS = ("SEQUENCE-01", "LAW-04")
 _ACCOUNTED, _OF_CLAIMS = "WITNESS-02", "WITNESS"  # counters need not be stated; a false one costs the exit code
 
-RATES = (
-    "none: cases are listed, or searched by Hypothesis, which does not draw them independently, "
-    "so no bound per token or per prompt follows from their number"
-)
+_NO_RATE = "so no bound per token or per prompt follows from their number"
+_CHOSEN = "none: cases are listed, or searched by Hypothesis, which does not draw them independently"
+_RECORDED = "none: nothing says how the requests of the recording were chosen"
 NO_POWER = (
     "no fault was planted through this adapter; that every check can fail is shown on the reference decoder, "
     "by `tree-oracle faults --prove`"
@@ -139,6 +139,11 @@ def not_covered(report: Report) -> Iterator[str]:
     ]
     missing = " and the ".join(["commit", *unknown])
     yield f"of what was judged, the {missing}: not in the report, and what is stated was not checked"
+
+
+def rates(report: Report) -> str:
+    """What bound there is on how often it is wrong."""
+    return f"{_RECORDED if is_of_trace(report) else _CHOSEN}, {_NO_RATE}"
 
 
 def floor(report: Report) -> str:

@@ -90,7 +90,7 @@ def _result(report: Report) -> Result:
         near_ties=sum(result.near_ties for result in report.results),
         undecided=sum(result.undecided for result in report.results),
         floor=claims.floor(report),
-        rates=claims.RATES,
+        rates=claims.rates(report),
     )
 
 
