@@ -33,11 +33,12 @@ class TokensOnly:
         return [[token for round_ in rounds for token in round_.emitted] for rounds in found]
 
 
-def text(decoder: TokensOnly, case: Case) -> list[int] | str:
-    """The tokens of a case, or that there are none because it broke down."""
+def texts(decoder: TokensOnly, case: Case) -> list[list[int]] | str:
+    """The tokens of every request of a case, or that there are none because it broke down."""
     assert case.limits is not None
+    asked = [list(request.prompt) for request in case.batch] or [list(case.prefix)]
     try:
-        return decoder.generate([list(case.prefix)], case.limits, case.processors)[0]
+        return decoder.generate(asked, case.limits, case.processors)
     except Exception as error:  # whatever a fault leads to
         return type(error).__name__
 
@@ -54,6 +55,6 @@ def test_a_fault_that_changes_tokens_is_caught_by_the_tokens_alone(name: str) ->
     fault, found = FAULTS[name], ground(FAULTS[name].target)
     wrong, right = TokensOnly(fault.decoder(found.target)), TokensOnly(ReferenceDecoder(found.target))
     cases = prompts(found)
-    changed = [case for case in cases if text(wrong, case) != text(right, case)]
+    changed = [case for case in cases if texts(wrong, case) != texts(right, case)]
     report = run_battery(found.subject(lambda _: wrong), choose(), QUICK, cases=cases, stock=found.stock)
     assert (Status.FAILED in statuses(report).values()) == bool(changed), sentences(report)

@@ -37,3 +37,17 @@ sweep cpu-flex "${flex[@]}" --dtype float32 --dtype bfloat16 --kernel flex --wid
 # Rows held in eight bits, at a prefix that is short and at long ones: noise and faults overlap there.
 sweep cpu-quantised-cache --target tiny:llama --target tiny:qwen3 --dtype float32 --dtype bfloat16 --kernel sdpa --cache fp8 \
     --width 33 --prefix 16 --prefix 256 --prefix 1024 --rows 66
+
+# What a pass holds over trees of several sizes and depths, and whether a kernel skips what a mask forbids. flex-compiled needs a
+# C++ compiler. Times of a busy machine overlap, and then no difference is seen.
+shown() {
+    printf '$ tree-oracle tolerance %s\n\n' "$*"
+    python -m tree_oracle.cli tolerance "$@"
+    printf '\n'
+}
+{
+    shown work --target tiny:qwen3 --nodes 16 --nodes 32 --nodes 64 --nodes 128 --nodes 256 --depth 4
+    shown work --target tiny:qwen3 --nodes 64 --depth 2 --depth 4 --depth 8 --depth 16
+    shown masks --kernel eager --kernel sdpa-math --kernel sdpa-flash --kernel flex --kernel flex-compiled --nodes 64 --nodes 256 \
+        --nodes 512 --depth 4 --depth 32
+} > cpu-work.txt
