@@ -57,6 +57,13 @@ class Inverted(LaysOut):
         return {"positions": positions, "visible": ~visible}
 
 
+class InvertedSum(LaysOut):
+    """The opposite polarity, in numbers that are added."""
+
+    def answer(self, positions: Any, visible: Any, tree: CandidateTree, prefix_len: int) -> dict[str, Any]:
+        return {"positions": positions, "additive": np.where(visible, -1e9, 0.0)}
+
+
 class NoPrefix(LaysOut):
     """A mask over the nodes alone."""
 
@@ -81,6 +88,7 @@ class Rootless(LaysOut):
 CONVENTIONS = {
     OneTooFar: "the prefix length already leaves the root out",
     Inverted: "the wrong polarity: call it hidden",
+    InvertedSum: "the additive mask is inverted: add 0 where a row attends",
     NoPrefix: "leaves the prefix columns out",
     RootTwice: "the prefix columns count the root",
     Rootless: "the root is not listed",

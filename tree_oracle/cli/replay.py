@@ -117,4 +117,6 @@ def _built_in(name: str) -> str:
 
     if name == "reference" or name.startswith("fault:"):
         return name
-    raise UsageError(f"the case was kept for decoder {name!r}; name it with --decoder, a file is never trusted to")
+    raise UsageError(
+        f"the case was kept for decoder {name!r}; name it with --decoder: no file is trusted to say what is imported"
+    )

@@ -92,7 +92,9 @@ def _reach(cause: Cause, count: int) -> str:
     share = f"{len(cause.checks)} of {counted(count, 'failing check')}"
     if not cause.named:
         stands = "stands" if len(cause.checks) == 1 else "stand"
-        return f"No single part was found that would show the same; {share} {stands} without a cause."
+        looked = any(told.finding.diagnosed_on for told in cause.told)
+        found = "No single part was found that would show the same" if looked else "No cause was looked for"
+        return f"{found}; {share} {stands} without a cause."
     name = cause.name.partition(":")[0]
     certain = "alone of all suspects shows the same" if cause.certain else "is one of the suspects that show the same"
     return f"The fault {name} {certain}, in {share}."

@@ -92,7 +92,9 @@ def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     if mask.shape == (count, cached + 1 + count):
         return "the prefix columns count the root, which has a column of its own among the nodes"
     shown = mask == 0 if name == "additive" else mask.astype(bool) ^ (name == "hidden")
-    if mask.shape == due.shape and np.array_equal(~shown, due) and name != "additive":
+    if mask.shape == due.shape and np.array_equal(~shown, due):
+        if name == "additive":
+            return "the additive mask is inverted: add 0 where a row attends, and a large negative number where it does not"
         return f"the mask is stated with the wrong polarity: call it {'hidden' if name == 'visible' else 'visible'}"
     if mask.shape == due.shape and np.array_equal(shown.T[-count:, -count:], due[-count:, -count:]):
         return "rows and columns are exchanged: the row is the node that looks, the column what it looks at"

@@ -76,7 +76,7 @@ class Noted:
 
     def witness(self, source: Source, case: Case, rounds: tuple[Round, ...]) -> str:
         """Note what these rounds show of speculation, where they can, once; the name under which that is known."""
-        name = witness_key(source.seam, case_id(case))
+        name = witness_key(source.seam, case_id(case), handed=source.scene.handed)
         if source.seam in _TEXTS and name not in self._witnessed:
             self._witnessed[name] = witness_of(rounds)
         return name

@@ -30,6 +30,7 @@ from tree_oracle.run.stock import digest_of
 
 FLOOR, OWN_WORD = "floor", "witness"  # in the environment of a report
 _CASE = " "  # between the seam and the id of the case
+_HANDED = " on handed drafts"  # behind the seam
 
 
 class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,10 +130,15 @@ def lowest_broken(results: Iterable[CheckResult], known: int | None = None) -> i
     return min(failed if known is None else [*failed, known], default=None)
 
 
-def _sum(done: Iterable[Finished], seams: tuple[Seam, ...] = tuple(Seam)) -> Witness:
+def _sum(done: Iterable[Finished], own: Seam | None = None) -> Witness:
+    """Over all cases; ``own``: over those through one seam on which nothing was handed to the decoder."""
     every = {name: seen for finished in done for name, seen in finished.witnessed.items()}
-    wanted = tuple(f"{seam.value}{_CASE}" for seam in seams)
-    return sum((seen for name, seen in every.items() if name.startswith(wanted)), Witness())
+    return sum((seen for name, seen in every.items() if own is None or _is_own(name, own)), Witness())
+
+
+def _is_own(name: str, seam: Seam) -> bool:
+    through, _, _ = name.rpartition(_CASE)
+    return through == seam.value
 
 
 def _floor(done: list[Finished]) -> dict[str, str]:
@@ -166,8 +172,8 @@ def floor_words(controls: int, rows: int) -> str:
 
 def _own(done: list[Finished]) -> Witness:
     """Rounds of the decoder's own drafting: as it shows them, or as the tap saw the same ones."""
-    shown = _sum(done, (Seam.GENERATE,))
-    return shown if shown.rounds else _sum(done, (Seam.TAP,))
+    shown = _sum(done, Seam.GENERATE)
+    return shown if shown.rounds else _sum(done, Seam.TAP)
 
 
 def _ledger(done: list[Finished]) -> Ledger:
@@ -179,6 +185,6 @@ def _ledger(done: list[Finished]) -> Ledger:
     )
 
 
-def witness_key(seam: Seam, case: str) -> str:
-    """The name of what was seen for one case through one seam."""
-    return f"{seam.value}{_CASE}{case}"
+def witness_key(seam: Seam, case: str, *, handed: bool = False) -> str:
+    """The name of what was seen for one case through one seam; ``handed``: on drafts that were handed to it."""
+    return f"{seam.value}{_HANDED if handed else ''}{_CASE}{case}"
