@@ -7,7 +7,7 @@ import pytest
 from grounds import ground
 
 from tree_oracle.checks import CHECKS
-from tree_oracle.record import Array, Bias, Case, Limits, Processors, RequestData, TreeData, UsageError
+from tree_oracle.record import Array, Bias, Case, DrafterData, Limits, Processors, RequestData, TreeData, UsageError
 from tree_oracle.run.misfits import refuse_misfit
 from tree_oracle.target import load_target
 
@@ -29,6 +29,16 @@ REFUSED = {
     "repetition": ("PATHSTATE-01", processed(repetition=1e-300), "repetition"),
     "end tokens": ("STOP-06", Case(prefix=ONE, limits=Limits(5, EVERY, min_new=3)), "eos_ids .* every token"),
     "end token": ("STOP-06", Case(prefix=ONE, limits=Limits(5, (99999,), min_new=3)), "eos_ids .* 99999"),
+    "drafted text": (
+        "SEQUENCE-02",
+        Case(prefix=ONE, limits=LIMITS, drafter=DrafterData("all-right", (5, -5))),
+        "drafter .* -5",
+    ),
+    "special": (
+        "SEQUENCE-02",
+        Case(prefix=ONE, limits=LIMITS, drafter=DrafterData("all-right", (5,), (2**70,))),
+        "drafter",
+    ),
     "rows": (
         "GREEDY-01",
         Case(prefix=ONE, trees=(TREE,), rows=Array.of(np.full((3, 61), -np.inf, dtype=np.float32))),

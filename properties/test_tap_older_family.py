@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from tree_oracle.checks import choose
 from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.decoder import can_tap, recover, tap
 from tree_oracle.decoder.tap_mask import FOREIGN, Asked, acting, kernel_of
-from tree_oracle.record import AdapterError, Limits, Status
+from tree_oracle.record import AdapterError, Limits, Round, Status
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import Target
 
@@ -101,11 +102,37 @@ def test_a_decoder_that_names_its_module_is_watched_at_every_door() -> None:
 
 
 def test_what_is_no_module_is_refused() -> None:
-    """A name instead of the module is the adapter's fault, said before anything is driven."""
-    with pytest.raises(AdapterError, match="watched is str; expected the torch module whose calls are the target's"):
-        ground("tiny:llama").subject(
-            lambda target: SimpleNamespace(watched="model", generate=lambda prompts, limits: [])
-        )
+    """A name instead of the module, or a part of it, is the adapter's fault, said before anything is driven."""
+    for named in ("model", torch.nn.Linear(2, 2)):
+        made = SimpleNamespace(watched=named, generate=lambda prompts, limits: [])
+        with pytest.raises(
+            AdapterError, match=f"watched is {type(named).__name__}; expected the torch module whose calls"
+        ):
+            ground("tiny:llama").subject(lambda target, made=made: made)
+
+
+def test_a_module_that_is_never_run_hides_no_call() -> None:
+    """Plain decoding by the target beside a named module that does nothing is known for what it is."""
+
+    class Idle:
+        def __init__(self, target: Target) -> None:
+            self._target, self.watched = target, copy.deepcopy(target.model)
+
+        def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
+            if len(prompts) > 1 or limits.stop or limits.min_new or limits.max_length is not None or limits.eos_ids:
+                raise NotImplementedError("one prompt and a number of tokens")
+            text = list(prompts[0])
+            with torch.no_grad():
+                for _ in range(limits.max_new_tokens):
+                    text.append(int(self._target.model(torch.tensor([text])).logits[0, -1].argmax()))
+            new = text[len(prompts[0]) :]
+            return [[Round(emitted=(token,), tokens=(before, token), parents=(-1, 0), accepted=()) for before, token in
+                     zip([prompts[0][-1], *new], new, strict=False)]]  # fmt: skip
+
+    report = run_battery(
+        ground().subject(Idle), choose(ids=["WITNESS-01"]), Budget(cases=0, shrink_runs=0, diagnose=False)
+    )
+    assert statuses(report) == {"WITNESS-01": Status.NOT_OBSERVABLE}
 
 
 def test_a_head_that_is_run_on_a_part_shows_no_rows() -> None:

@@ -6,6 +6,7 @@ import json
 import pickle
 import tracemalloc
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from trace_grounds import numbered, read_all, sealed, small_trace
 
 from tree_oracle.checks import witness_of
 from tree_oracle.record import UsageError, Work
+from tree_oracle.report import make_console
+from tree_oracle.report.trace import print_contents
 from tree_oracle.trace import (
     ArrayFileError,
     DamagedLine,
@@ -392,3 +395,17 @@ def test_a_crash_leaves_what_came_before(tmp_path: Path) -> None:
     with pytest.raises(TruncatedTrace, match="stops without its end"):
         read_all(path)
     assert read_all(path, partial=True) == 1
+
+
+def test_names_in_a_trace_do_not_act_on_a_terminal(tmp_path: Path) -> None:
+    """What a trace says of itself is shown on its own line, with every control and mark of direction spelled out."""
+    recorder = Recorder(
+        str(tmp_path / "t.jsonl"), decoder="a\x1b[31m\u202eb", environment={"os\nwhole      yes": "x\ny"}
+    )
+    recorder.close()
+    with StringIO() as page:
+        print_contents(make_console(page, width=100), contents_of(TraceReader(tmp_path / "t.jsonl")))
+        shown = page.getvalue()
+    assert not {"\x1b", "\u202e"} & set(shown)
+    assert "a\\u001b[31m\\u202eb" in shown
+    assert sum(line.startswith("whole") for line in shown.splitlines()) == 1

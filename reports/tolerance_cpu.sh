@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: eight sweeps into reports/tolerance/, one torch thread.
+# The kept CPU reports: eight sweeps and a ledger of work into reports/tolerance/, one torch thread.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"

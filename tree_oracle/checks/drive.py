@@ -23,6 +23,7 @@ from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import NotTaken, ask_with_limits
 from tree_oracle.checks.read_round import are_rounds, read_round
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
+from tree_oracle.checks.unread import held_against
 from tree_oracle.checks.view import text_of
 from tree_oracle.checks.witness import claims_of
 from tree_oracle.decoder.caches import Pool
@@ -32,6 +33,7 @@ from tree_oracle.decoder.tap_errors import Undrafted, Unfinished
 from tree_oracle.record import (
     AdapterError,
     Array,
+    Call,
     Case,
     DecoderError,
     EndReason,
@@ -218,7 +220,9 @@ def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Roun
     rounds = recover(seen, case.prefix, output)
     if not rounds or not (claims or any(len(round_.tokens or ()) > 1 for round_ in rounds)):
         raise Undrafted("no witness that speculation ran: no target call scores a draft")
-    return (*rounds[:-1], _replace(rounds[-1], end=_end(output, case), work=claims))
+    calls = (Call(call.tokens, call.past) for call in seen.calls)
+    comparable = held_against(claims, rounds, calls, len(case.prefix))
+    return (*rounds[:-1], _replace(rounds[-1], end=_end(output, case), work=comparable))
 
 
 def _end(output: tuple[int, ...], case: Case) -> EndReason | None:

@@ -23,9 +23,10 @@ def watched_by(decoder: Any, model: Any) -> Any:
     """The module that ``decoder`` names as ``watched``, else ``model``.
 
     Raises:
-        AdapterError: what is named is no torch module.
+        AdapterError: what is named is no torch module, or has no configuration to read its masks by.
     """
     named = getattr(decoder, "watched", None)
-    if named is not None and not isinstance(named, nn.Module):
-        raise AdapterError(f"watched is {type(named).__name__}; expected the torch module whose calls are the target's")
+    if named is not None and not (isinstance(named, nn.Module) and hasattr(named, "config")):
+        expected = "the torch module whose calls are the target's, with the target's config"
+        raise AdapterError(f"watched is {type(named).__name__}; expected {expected}")
     return model if named is None else named

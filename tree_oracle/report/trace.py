@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from tree_oracle.record import TreeData
+from tree_oracle.report.plain import visible
 from tree_oracle.trace import Recorded, Request
 from tree_oracle.trace.contents import Contents
 from tree_oracle.tree import CandidateTree, InvalidTree
@@ -18,18 +19,23 @@ def print_contents(console: Console, found: Contents) -> None:
     """What was recorded, where, and how much of it."""
     head = found.head
     lines = [
-        f"decoder    {head.decoder or 'not said'}",
-        f"target     {head.target or 'not said'}{f', run by {head.engine}' if head.engine else ''}",
+        f"decoder    {_plain(head.decoder) or 'not said'}",
+        f"target     {_plain(head.target) or 'not said'}{f', run by {_plain(head.engine)}' if head.engine else ''}",
         f"rank       {head.rank} of {head.ranks}",
         f"whole      {'yes' if found.complete else 'no, it broke off'}, {found.lines} lines",
         f"requests   {found.requests}, {found.done} of them done",
         f"rounds     {found.rounds}, {found.control} of them control rounds without a tree",
         f"tokens     {found.emitted} emitted, {found.drafted} drafted, {found.accepted} accepted",
     ]
-    lines += [f"shown      {name}: {count} rounds" for name, count in sorted(found.shown.items())]
-    lines += [f"place      {name}: {value}" for name, value in sorted(head.environment.items())]
+    lines += [f"shown      {_plain(name)}: {count} rounds" for name, count in sorted(found.shown.items())]
+    lines += [f"place      {_plain(name)}: {_plain(value)}" for name, value in sorted(head.environment.items())]
     for line in lines:
         console.print(line, soft_wrap=True, markup=False)
+
+
+def _plain(text: str) -> str:
+    """Somebody else's text on one line, with nothing in it that acts on a terminal."""
+    return visible(text).replace("\n", "\\n")
 
 
 def print_request(console: Console, request: Request) -> None:

@@ -109,7 +109,7 @@ class Battery:
         self.subject, self.budget, self.supervision = subject, budget, supervision
         self.broken = broken  # the lowest rung on which a check has failed so far
         self.stock = stock or Stock(Stage(subject.truth), cases=budget.cases, seed=budget.seed)
-        self.driver = driver_of(subject, subject.decoder, subject.watched)
+        self.driver = driver_of(subject, subject.decoder, subject.watched, subject.target.model)
         self._earlier = tuple(earlier)  # what the decoder answers before each case that is given to ``finish``
         self._renewal = Renewal(subject, supervision)
         self._line_up = LineUp(subject.target, subject.truth)

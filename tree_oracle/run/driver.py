@@ -48,8 +48,10 @@ def asked_twice(case: Case) -> bool:
 class Driver:
     """One decoder, with its answers kept."""
 
-    def __init__(self, decoder: Any, vocab_size: int, *, exact: bool, model: Any = None) -> None:
+    def __init__(self, decoder: Any, vocab_size: int, *, exact: bool, model: Any = None, given: Any = None) -> None:
+        """``model``: the module that is watched; ``given``: the one that the decoder was given, if that is another."""
         self._decoder, self._vocab_size, self._model = decoder, vocab_size, model
+        self._given = model if given is None else given
         self._compared = _ALL if exact else _DECISIONS
         self._passes: dict[str, Passes] = {}  # by case, what the target was seen to run while whole texts came about
         self._kept: OrderedDict[tuple[Seam, str], tuple[Round, ...] | TreeOracleError] = OrderedDict()
@@ -102,9 +104,10 @@ class Driver:
             return drive(self._decoder, seam, case, self._vocab_size, model=self._model)
         from tree_oracle.decoder.tap_count import counted  # resolved here, since it loads torch
 
-        with counted(self._model) as calls:
+        with counted(self._model) as calls, counted(self._given) as others:
             rounds = drive(self._decoder, seam, case, self._vocab_size)
-        self._passes[case_id(case)] = passes_of(calls, texts_of(case, rounds))
+        # A module that is named and never run hides nothing.
+        self._passes[case_id(case)] = passes_of(calls or others, texts_of(case, rounds))
         return rounds
 
     def _again(self, seam: Seam, case: Case) -> tuple[Round, ...]:

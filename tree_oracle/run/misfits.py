@@ -9,7 +9,7 @@ import numpy as np
 
 from tree_oracle.checks import Check
 from tree_oracle.decoder.seams import Seam
-from tree_oracle.record import Array, Case, Earlier, Limits, Processors, RequestData, UsageError
+from tree_oracle.record import Array, Case, DrafterData, Earlier, Limits, Processors, RequestData, UsageError
 from tree_oracle.tree import CandidateTree
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def refuse_misfit(case: Case, checks: Sequence[Check], target: Target) -> None:
     if case.processors is not None:
         prompts = [request.prompt for request in case.batch if request.resumes is None] or [case.prefix]
         _refuse_processors(case.processors, min(map(len, prompts)), target.vocab_size)
+    if case.drafter is not None:
+        _refuse_drafter(case.drafter, target)
     if case.draft is not None and case.prefix[-1] >= case.draft.vocab_size:
         raise UsageError(f"the case has root {case.prefix[-1]}; its draft speaks of {case.draft.vocab_size} tokens")
     if case.rows is not None:
@@ -78,6 +80,12 @@ def _refuse_request(request: RequestData, case: Case, target: Target) -> None:
         raise UsageError(
             f"the case has {len(tokens)} tokens and asks for {new}; the context of the target is {target.context_length}"
         )
+
+
+def _refuse_drafter(drafter: DrafterData, target: Target) -> None:
+    outside = [token for token in (*drafter.text, *drafter.special) if not 0 <= token < target.vocab_size]
+    if outside:
+        raise UsageError(f"the drafter of the case drafts token {outside[0]}; the target has {target.vocab_size}")
 
 
 def _refuse_minimum(limits: Limits, vocab_size: int) -> None:

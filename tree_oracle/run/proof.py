@@ -15,7 +15,7 @@ from tree_oracle.checks import CHECKS, Check, Source, Stage, choose
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.decoder.showing import replaced
 from tree_oracle.faults import PLANTED, Fault, Planted, find_fault
-from tree_oracle.record import CheckResult, Status
+from tree_oracle.record import CheckResult, Level, Status
 from tree_oracle.run.battery import Battery, run_battery
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.stock import Stock
@@ -102,9 +102,15 @@ class Grounds:
         return self._made[target]
 
 
+def _says_nothing(result: CheckResult, what: str) -> bool:
+    """Whether a result is nothing against whoever it is of: a should that has too few control rows is none."""
+    twin = what == "twin" and result.status in _SILENT
+    return twin or (result.level is Level.SHOULD and result.status is Status.UNDECIDED)
+
+
 def _clean(ground: Ground, name: str, what: str, factory: Callable[..., object], checks: Sequence[Check]) -> Proof:
     report = run_battery(ground.subject(name, factory), checks, ground.budget, stock=ground.stock)
-    silent = [r for r in report.results if what == "twin" and r.status in _SILENT]
+    silent = [r for r in report.results if _says_nothing(r, what)]
     against = [r for r in report.results if r.status is not Status.PASSED and r not in silent]
     judged = sum(result.cases for result in report.results)
     said = f"{judged} cases judged by {len(report.results) - len(silent)} checks, 0 failures"

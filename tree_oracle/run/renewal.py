@@ -82,6 +82,6 @@ class Renewal:
         return make
 
 
-def driver_of(subject: Subject, decoder: Any, model: Any) -> Driver:
-    """What drives a decoder of the subject's kind, and the model that it runs."""
-    return Driver(decoder, subject.truth.vocab_size, exact=subject.truth.exact, model=model)
+def driver_of(subject: Subject, decoder: Any, model: Any, given: Any = None) -> Driver:
+    """What drives a decoder of the subject's kind, which runs ``model``; ``given``: the one that it was given, if another."""
+    return Driver(decoder, subject.truth.vocab_size, exact=subject.truth.exact, model=model, given=given)
