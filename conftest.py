@@ -1,7 +1,8 @@
 """Settings for the project's own tests: Hypothesis profiles and one thread for every numerical library.
 
 ``TREE_ORACLE_PROFILE`` chooses the profile. ``ci`` (the default) draws the same examples in every run; ``deep`` draws many
-fresh ones, prints the seed and keeps what failed.
+fresh ones, prints the seed and keeps what failed. Tests that are marked ``sweep`` are slow: a plain run of everything leaves
+them out, `pytest -m sweep`, a file by its name and ``deep`` run them, and so does ``.ci/run``.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from importlib import metadata
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+_TESTS = "properties"
 
 # Read when numpy and torch load, so they stand before any import of either. Small models run fastest, and always give the
 # same bits, on one thread; a spinning thread would only take time from the other test worker.
@@ -30,6 +35,16 @@ def pytest_report_header() -> str:
     """Name the releases that the results were got with; this reads metadata and imports none of them."""
     names = ("numpy", "torch", "transformers", "msgspec", "jaxtyping")
     return f"profile: {_PROFILE}; " + ", ".join(f"{name} {metadata.version(name)}" for name in names)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the sweeps out where nobody chose anything."""
+    everything = [Path(one).name for one in config.args] == [_TESTS]
+    if _PROFILE == "deep" or config.option.markexpr or config.option.keyword or not everything:
+        return
+    sweeps = [item for item in items if item.get_closest_marker("sweep")]
+    config.hook.pytest_deselected(items=sweeps)
+    items[:] = [item for item in items if not item.get_closest_marker("sweep")]
 
 
 def pytest_runtest_setup() -> None:

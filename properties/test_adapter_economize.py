@@ -17,6 +17,8 @@ from tree_oracle.record import Limits, Status, Unsupported
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.target import load_target
 
+pytestmark = pytest.mark.sweep
+
 CHECKS = ("POSITION-01", "VISIBLE-03", "HISTORY-01", "GREEDY-01", "SEQUENCE-01")
 
 

@@ -16,6 +16,8 @@ from tree_oracle.faults import suspects
 from tree_oracle.record import EndReason, Finding, Limits
 from tree_oracle.run import Battery, Budget, diagnose
 
+pytestmark = pytest.mark.sweep
+
 
 def blind(limits: Limits) -> Limits:
     return msgspec.structs.replace(limits, eos_ids=())

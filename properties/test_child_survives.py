@@ -47,6 +47,8 @@ from tree_oracle.run.last_words import last_words
 from tree_oracle.run.tally import Finished, Head, Tally, bare_result
 from tree_oracle.tree import InvalidTree, TreeFault
 
+pytestmark = pytest.mark.sweep
+
 CHECKS = choose(families=["VISIBLE", "GREEDY"])
 PLAN = Plan(decoder="d", checks=tuple(check.id for check in CHECKS))
 CASE = Case(prefix=(1, 2))

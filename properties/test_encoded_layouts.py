@@ -28,6 +28,8 @@ from tree_oracle.run.doctor import examine
 from tree_oracle.tree import CandidateTree, lay_out
 from tree_oracle.tree.formats import FORMATS, MalformedEncoding, find_format, holds
 
+pytestmark = pytest.mark.sweep
+
 SIZES, LENGTHS = (1, 8, 9, 31, 32, 33, 64, 65), (1, 2, 9, 33)
 STRUCTURE = ("VISIBLE-01", "VISIBLE-02", "VISIBLE-03", "POSITION-01")
 THROUGH_ALL = (

@@ -44,6 +44,8 @@ from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import Target
 
+pytestmark = pytest.mark.sweep
+
 
 class Formula:
     """A truth that is a formula: cases can be made for it without any model."""

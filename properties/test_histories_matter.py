@@ -27,6 +27,8 @@ from tree_oracle.target import SequentialTruth, load_target
 from tree_oracle.target.tiny import CONFIGURATIONS
 from tree_oracle.target.tiny_configurations import EAGER_ONLY
 
+pytestmark = pytest.mark.sweep
+
 ALLOWED = Noise(sequential=0.25, control=0.5)  # 1 logit, binary fractions so that sums are exact
 
 

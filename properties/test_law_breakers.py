@@ -17,6 +17,8 @@ from law_decoders import LAW, outcomes
 from tree_oracle.record import Status
 from tree_oracle.verify.law import Declaration, Temperature
 
+pytestmark = pytest.mark.sweep
+
 Coins = Iterator[float]
 Rows = Any
 

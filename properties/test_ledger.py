@@ -31,6 +31,8 @@ from tree_oracle.record import (
 from tree_oracle.report.terminal import make_console, print_report
 from tree_oracle.run import Budget, run_battery
 
+pytestmark = pytest.mark.sweep
+
 #      0
 #    1   2        a later child, and slots in depth-first order of the second branch
 #        3 4

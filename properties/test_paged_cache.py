@@ -22,6 +22,8 @@ from tree_oracle.record import Limits, Status, UsageError
 from tree_oracle.strategies import ScriptedTree, scripted_trees
 from tree_oracle.tree import CandidateTree
 
+pytestmark = pytest.mark.sweep
+
 KINDS = {
     (0, Part.KEYS): (2, 3), (0, Part.VALUES): (2, 2), (0, Part.SIDE): (4,), (1, Part.KEYS): (1, 3), (1, Part.VALUES): (1, 3),
 }  # fmt: skip

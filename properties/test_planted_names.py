@@ -16,6 +16,8 @@ from tree_oracle.record import Status, UsageError
 from tree_oracle.run import prove
 from tree_oracle.run.proof import seeing
 
+pytestmark = pytest.mark.sweep
+
 
 def told(*arguments: str) -> str:
     return CliRunner().invoke(main, [*arguments]).output

@@ -20,6 +20,8 @@ from tree_oracle.run.journal import DEFAULT_FILE, Journal
 from tree_oracle.run.sources import sources_digest
 from tree_oracle.run.tally import Finished, bare_result
 
+pytestmark = pytest.mark.sweep
+
 RUN = {"plan": {"decoder": "d", "budget": {"cases": 25}}, "versions": {"numpy": "2"}}
 IDS = tuple(check.id for check in choose(ids=["GATHER-01", "CHAIN-03", "GREEDY-03", "METRIC-01"]))
 PLAN = Plan(decoder="small_resumed:Right", checks=IDS, budget=Budget(cases=0, shrink_runs=0))

@@ -12,6 +12,8 @@ from tree_oracle.faults import FAULTS
 from tree_oracle.record import Status
 from tree_oracle.run import Budget, run_battery
 
+pytestmark = pytest.mark.sweep
+
 # One fault for each part that not every seam runs.
 WITNESSES = ("one-level-more", "position-by-slot", "rows-one-slot-late", "previous-slot-row", "cap-not-cut")
 

@@ -25,6 +25,8 @@ from tree_oracle.strategies import (
 )
 from tree_oracle.tree import CandidateTree, TreeFault
 
+pytestmark = pytest.mark.sweep
+
 T = TypeVar("T")
 VOCAB = 61
 

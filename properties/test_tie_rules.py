@@ -20,6 +20,8 @@ from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import SequentialTruth, load_target
 
+pytestmark = pytest.mark.sweep
+
 TIED = "exact:ties=" + "+".join(f"{token}-{token + 1}" for token in range(0, 60, 2))  # every other choice is a tie
 FAMILIES = ["GREEDY", "SEQUENCE"]
 

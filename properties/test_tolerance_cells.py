@@ -33,6 +33,8 @@ from tree_oracle.record import FileError, Unsupported, UsageError
 from tree_oracle.record.files import to_json
 from tree_oracle.target import Target
 
+pytestmark = pytest.mark.sweep
+
 DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
 PLACE = {"torch": "here"}
 

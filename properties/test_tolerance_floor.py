@@ -35,6 +35,8 @@ from tree_oracle.run.environment import place
 from tree_oracle.target import Target, load_target
 from tree_oracle.target.sequential_noise import measure_noise
 
+pytestmark = pytest.mark.sweep
+
 SPEC = "tiny:llama"
 SWEEP = Sweep(
     targets=(SPEC,), device="cpu", dtypes=("float32",), kernels=("sdpa",), widths=(12,), batches=(1,), prefixes=(9,), rows=24
