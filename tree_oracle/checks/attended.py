@@ -31,10 +31,8 @@ Outputs = Float[np.ndarray, "heads n width"]
 Own = list[Int[np.ndarray, " own"]]  # per node the columns that it may see
 _BLOCK = 64  # keys summed at a time by the second order of sums; any size that cuts the keys will do
 _UNITS = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
-_SAMPLED, _ROWS = (
-    8,
-    64,
-)  # nodes, and about how many rows of all heads, by which the noise of ordinary attention is measured
+_SAMPLED = 8  # nodes by which the noise of ordinary attention is measured
+_ROWS = 64  # about how many rows of all heads these may be
 
 
 @dataclass(frozen=True, slots=True)

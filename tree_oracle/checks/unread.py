@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tree_oracle.checks.witness import COUNTERS
+from tree_oracle.checks.witness import COUNTERS, witness_of
 from tree_oracle.record import Call, Round, Work
 
 
@@ -24,19 +24,10 @@ def held_against(claims: Work | None, rounds: Sequence[Round], calls: Iterable[C
     read = Counter(call for round_ in rounds for call in round_.calls or ())
     left = Counter(call for call in calls if len(call.tokens) > 1 and call.past + len(call.tokens) > prompt) - read
     more = sum(len(call.tokens) * count for call, count in left.items())
-    held = _of(rounds)
+    seen = witness_of(rounds)
+    held = (seen.rounds, seen.drafted, seen.accepted)
     most = (held[0] + left.total(), held[1] + more, held[2] + more)
     stated = [getattr(claims, name) or 0 for name in COUNTERS]
     beyond = any(claim > one for claim, one in zip(stated, held, strict=True))
     possible = all(claim <= one for claim, one in zip(stated, most, strict=True))
     return None if beyond and possible else claims
-
-
-def _of(rounds: Sequence[Round]) -> tuple[int, int, int]:
-    """Verify rounds, drafted and accepted tokens that were read."""
-    nodes = [len(round_.tokens or ()) - 1 for round_ in rounds]
-    return (
-        sum(count > 0 for count in nodes),
-        sum(map(max, nodes, [0] * len(nodes))),
-        sum(len(r.accepted or ()) for r in rounds),
-    )

@@ -8,6 +8,7 @@ where a kernel may sum in another order, only decisions are compared.
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import nullcontext
 from itertools import takewhile
 from typing import Any
 
@@ -51,7 +52,7 @@ class Driver:
     def __init__(self, decoder: Any, vocab_size: int, *, exact: bool, model: Any = None, given: Any = None) -> None:
         """``model``: the module that is watched; ``given``: the one that the decoder was given, if that is another."""
         self._decoder, self._vocab_size, self._model = decoder, vocab_size, model
-        self._given = model if given is None else given
+        self._beside = None if given is model else given
         self._compared = _ALL if exact else _DECISIONS
         self._passes: dict[str, Passes] = {}  # by case, what the target was seen to run while whole texts came about
         self._kept: OrderedDict[tuple[Seam, str], tuple[Round, ...] | TreeOracleError] = OrderedDict()
@@ -104,7 +105,10 @@ class Driver:
             return drive(self._decoder, seam, case, self._vocab_size, model=self._model)
         from tree_oracle.decoder.tap_count import counted  # resolved here, since it loads torch
 
-        with counted(self._model) as calls, counted(self._given) as others:
+        with (
+            counted(self._model) as calls,
+            nullcontext(()) if self._beside is None else counted(self._beside) as others,
+        ):
             rounds = drive(self._decoder, seam, case, self._vocab_size)
         # A module that is named and never run hides nothing.
         self._passes[case_id(case)] = passes_of(calls or others, texts_of(case, rounds))

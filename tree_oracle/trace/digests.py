@@ -13,7 +13,6 @@ from pathlib import Path
 from tree_oracle.trace.reader import open_plain
 
 _NAME = re.compile(r"[0-9]{9}\.safetensors")
-_PIECE = 2**20
 
 
 def arrays_digest(trace: Path) -> str:
@@ -34,8 +33,5 @@ def arrays_digest(trace: Path) -> str:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
     with open_plain(path) as file:
-        while piece := file.read(_PIECE):
-            found.update(piece)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

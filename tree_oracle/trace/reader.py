@@ -13,8 +13,8 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -218,7 +218,7 @@ class TraceReader:
             raise InconsistentTrace(self.path, self.line, f"{said}there are {self.requests} and {self.rounds}")
 
 
-def open_plain(path: Path) -> IO[bytes]:
+def open_plain(path: Path) -> BufferedReader:
     """A regular file: what is opened must have an end, which a pipe or a device may not.
 
     Raises:
