@@ -286,6 +286,7 @@ def test_the_command_line_records_judges_and_shows_again(here: Path, python: str
     )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
