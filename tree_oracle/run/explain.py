@@ -11,7 +11,7 @@ from tree_oracle.record import Case, Finding, Round, TreeData, case_id
 from tree_oracle.tree import CandidateTree, InvalidTree
 
 if TYPE_CHECKING:
-    from tree_oracle.run.diagnose import Diagnosis
+    from tree_oracle.run.diagnosis import Diagnosis
     from tree_oracle.run.recurs import Recurrence
 
 
