@@ -45,6 +45,16 @@ class Cause:
         return all(told.finding.certain for told in self.told)
 
     @property
+    def uncertain(self) -> str:
+        """Why it is not certain, by the first finding that says so; empty where it is certain, or nothing is said."""
+        return next((told.finding.uncertain for told in self.told if told.finding.uncertain), "")
+
+    @property
+    def alone(self) -> bool:
+        """In every finding it is the only cause, certain or not."""
+        return all(len(told.finding.causes) == 1 for told in self.told)
+
+    @property
     def named(self) -> bool:
         """It is a cause, not the lack of one."""
         return self.name not in (NO_SUSPECT, NOT_TRACED, *_NO_CAUSE.values())
@@ -78,6 +88,13 @@ def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cau
     return list(causes.values())
 
 
+def _worth(finding: Finding) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
+    """Smallest what is to be told first; a case whose trees were handed over is easier to follow than one whose were not."""
+    case = finding.case
+    own = case is None or not (case.trees or case.batch)
+    return not finding.certain, not finding.causes, not finding.drawing, own, size_of(case) if case is not None else ()
+
+
 def _told(results: Iterable[CheckResult]) -> Iterable[Told]:
     for result in results:
         bare = Finding(status=result.status, sentence=result.reason or "no explanation was kept")
@@ -88,13 +105,6 @@ def _told(results: Iterable[CheckResult]) -> Iterable[Told]:
 def _name(told: Told) -> str:
     if told.finding.causes:
         return told.finding.causes[0]
-def _worth(finding: Finding) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
-    """Smallest what is to be told first; a case whose trees were handed over is easier to follow than one whose were not."""
-    case = finding.case
-    own = case is None or not (case.trees or case.batch)
-    return not finding.certain, not finding.causes, not finding.drawing, own, size_of(case) if case is not None else ()
-
-
     if told.finding.diagnosed_on:
         return NO_SUSPECT
     return _NO_CAUSE.get(told.result.status, NOT_TRACED)

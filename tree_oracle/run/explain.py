@@ -33,6 +33,7 @@ def explained(
         found,
         causes=tuple(f"{suspect.name}: {suspect.sentence}" for suspect in diagnosis.fits),
         certain=diagnosis.certain,
+        uncertain=diagnosis.uncertain,
         ruled_out=tuple(suspect.name for suspect in diagnosis.ruled_out),
         diagnosed_on=diagnosis.cases,
     )
