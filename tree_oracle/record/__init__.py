@@ -53,6 +53,7 @@ from tree_oracle.record.round import LayerRows as LayerRows
 from tree_oracle.record.round import Round as Round
 from tree_oracle.record.round import RowKind as RowKind
 from tree_oracle.record.round import ScoreKind as ScoreKind
+from tree_oracle.record.size import size_of as size_of
 from tree_oracle.record.status import Level as Level
 from tree_oracle.record.status import Status as Status
 from tree_oracle.record.status import worst as worst

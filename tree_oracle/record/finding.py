@@ -21,6 +21,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     drawing: str = ""  # the tree, the node marked
     causes: tuple[str, ...] = ()  # suspects that show exactly the same on every case that they were tried on
     certain: bool = False  # the one cause was told apart from all other suspects on several cases
+    uncertain: str = ""  # why no cause is certain, where any are named
     ruled_out: tuple[str, ...] = ()  # suspects that show something else
     diagnosed_on: int = 0  # cases that the suspects were tried on
     case: Case | None = None

@@ -188,7 +188,8 @@ class Battery:
         self.supervision.on_failure(self._combine(check, [(source, exploration)], quick=True))
         if shrink:
             strategy = source.scene.generated(self.stock.stage)
-            exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed)
+            known = self.stock.of(source.scene)
+            exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed, known=known)
         exploration.recurrence = self._recurrence(check, source, exploration, self.budget.shrink_runs if shrink else 0)
         return exploration
 
