@@ -25,5 +25,5 @@ def placed(check: Check, outcome: Outcome, recounted: Recounted, request: Reques
         number = [one.line for one in request.rounds].index(line)
         place = f"line {line}, request {request.number}, round {number}: "
     replay = "" if whole is None else case_id(whole)
-    sentence = f"{place}{found.sentence}{recorded_otherwise(check, outcome.rounds, recounted.truth)}"
+    sentence = f"{place}{found.sentence}{recorded_otherwise(check, outcome.rounds, recounted.truth, request)}"
     return msgspec.structs.replace(found, sentence=sentence, round=number, case=whole, replay=replay)

@@ -37,6 +37,7 @@ from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
 from tree_oracle.run.trace_cases import (
     BESIDE,
     PAIRS,
+    TREES,
     Cases,
     Reader,
     Recounted,
@@ -182,6 +183,8 @@ class _Judging:
             return ranks.texts
         if check.id in BESIDE:
             return reader.beside
+        if check.id in TREES:
+            return reader.trees
         return reader.pairs if check.id in PAIRS else reader.rounds
 
     def _judge(self, ledgers: list[Ledger], cases: Cases, request: Request) -> None:
