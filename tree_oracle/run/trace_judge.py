@@ -41,19 +41,17 @@ from tree_oracle.run.trace_cases import (
     Cases,
     Reader,
     Recounted,
-    drafted,
 )
 from tree_oracle.run.trace_context import WithinContext
 from tree_oracle.run.trace_finding import placed
-from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
+from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, rows_shown, with_floor
 from tree_oracle.run.trace_identity import RequestsDigest, identity, told_of
 from tree_oracle.run.trace_ledger import Ledger
-from tree_oracle.run.trace_ranks import Ranks
+from tree_oracle.run.trace_ranks import Ranks, of_all_ranks, without_files
 from tree_oracle.run.trace_unasked import nothing_there, unasked
 from tree_oracle.trace import (
     Head,
     NotRecorded,
-    Recorded,
     RecordedTruth,
     Request,
     Requests,
@@ -109,7 +107,8 @@ def judge_trace(
         assert first.head is not None
         if truth is not None:
             refuse_another_target(first.head.target, target)
-        judging = _Judging(checks, truth, controls, first.head, tie_rule, cases)
+        heads = [one.head for one in ranks if one.head is not None]
+        judging = _Judging(checks, truth, controls, heads, tie_rule, cases)
         for request, peers in together([Requests(TraceReader(one, partial=partial)) for one in paths]):
             if judging.requests == most:
                 break
@@ -141,14 +140,14 @@ class _Judging:
         checks: Sequence[Check],
         truth: Truth | None,
         controls: Controls,
-        head: Head,
+        heads: Sequence[Head],
         tie_rule: TieRule,
         cases: Sequence[Case],
     ) -> None:
-        self.rows, self.digest = 0, RequestsDigest()
+        self.rows, self.digest, self._without = 0, RequestsDigest(), without_files(heads)
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [Ledger(check) for check in checks]
-        self._truth = None if truth is None else with_floor(WithinContext(truth), controls, head.engine)
+        self._truth = None if truth is None else with_floor(WithinContext(truth), controls, heads[0].engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
         self._alone = controls.whole
@@ -160,7 +159,7 @@ class _Judging:
         if self._truth is not None:
             for one in (request, *others):
                 refuse_foreign(one, self._truth.vocab_size)
-        self.rows += sum(map(_rows_shown, request.rounds))
+        self.rows += sum(map(rows_shown, request.rounds))
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
         reader = Reader(self._truth, self._control, self._alone)
         ranks = Ranks(reader, others)
@@ -203,18 +202,14 @@ class _Judging:
             ledger.skip("no round verifies a chain")
             return
         outcome = _outcome(ledger.check, recounted, answer, self._tie_rule)
+        if ledger.check.family == "RANK":
+            outcome = of_all_ranks(outcome, self._without)
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             known = request.number < len(self._made_for)
             ledger.finding = placed(
                 ledger.check, outcome, recounted, request, self._made_for[request.number] if known else None
             )
-
-
-def _rows_shown(one: Recorded) -> int:
-    """Rows of a round that can be held against a floor, whole or summarised."""
-    shown = one.round.rows is not None or one.summary is not None or "rows" in one.beside
-    return len(one.round.tokens or ()) if shown and drafted(one) else 0
 
 
 def _is_chain(round_: Round) -> bool:
