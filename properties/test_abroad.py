@@ -121,7 +121,21 @@ def test_a_round_has_the_same_number_in_every_check(here: Path, python: str, cas
     report = judged(python, "Wrong", (long,), "SEQUENCE-01", "GREEDY-01")
     rounds = {result.check: result.findings[0].round for result in report.results if result.findings}
     assert rounds == {"SEQUENCE-01": 2, "GREEDY-01": 2}
-    assert {f.sentence.split(":")[0] for r in report.results for f in r.findings} == {"line 5, request 0, round 2"}
+    assert {f.sentence.split(":")[0] for r in report.results for f in r.findings} == {"round 2"}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_line_is_named_where_there_is_a_file(here: Path, python: str, cases: tuple[Case, ...], kept: bool) -> None:
+    """A finding names a line of the recording if that is kept, and there the line is; else nothing that nobody can look up."""
+    long = msgspec.structs.replace(cases[0], limits=Limits(max_new_tokens=6))
+    plan = Plan(decoder="abroad:Wrong", target="exact", checks=("GREEDY-01",))
+    path = here / "kept.jsonl"
+    (found,) = run_abroad(plan, python, caps=PLENTY, cases=(long,), trace=path if kept else None).results
+    place, _, said = found.findings[0].sentence.partition(": ")
+    assert place == ("line 5, request 0, round 2" if kept else "round 2")
+    assert ("line" in said, found.findings[0].case) == (False, long)
+    if kept:
+        assert b'"kind":"round"' in path.read_bytes().splitlines()[4]
 
 
 def test_a_program_asks_for_another_python_too(here: Path, python: str, cases: tuple[Case, ...]) -> None:

@@ -87,7 +87,8 @@ def run_abroad(
     with TemporaryDirectory() if trace is None else nullcontext(str(trace.parent)) as folder:
         path = Path(folder) / "run.jsonl" if trace is None else trace
         recording = record_abroad(plan.decoder, target.spec, python, wanted, path, caps)
-        report = _judged(recording, checks, truth, target, required, stock if cases is None else None)
+        asked_of = stock if cases is None else None
+        report = _judged(recording, checks, truth, target, required, asked_of, kept=trace is not None)
     results = tuple(expected.mark(result) for result in report.results)
     for result in results:
         on_result(result)
@@ -120,8 +121,11 @@ def _judged(
     target: Target,
     required: int | None,
     stock: Stock | None,
+    *,
+    kept: bool,
 ) -> Report:
-    """``stock``: where the checks have their prompts from; None: the cases were chosen by somebody else."""
+    """``stock``: where the checks have their prompts from; None: the cases were chosen by somebody else. ``kept``: whether the
+    recording is there afterwards."""
     visit = recording.visit
     head = head_of(Subject(visit.decoder, None, target, truth), "")
     place = {
@@ -131,7 +135,7 @@ def _judged(
     }
     report = judge_trace(
         recording.trace, checks, truth=truth, target=target.spec, partial=recording.end is not None,
-        tie_rule=_tie_rule(visit.tie_rule), required=required, cases=recording.cases,
+        tie_rule=_tie_rule(visit.tie_rule), required=required, cases=recording.cases, kept=kept,
     )  # fmt: skip
     mishaps = sorted(recording.mishaps(), key=lambda mishap: mishap.status is not Status.FAILED)
     results = []
