@@ -154,10 +154,17 @@ def test_a_session_is_told_its_trees() -> None:
     assert (found.status, "the round shows tokens" in found.sentence) == (ERROR, True)
 
 
+def without_root_or_path(round_: Round) -> Shown:
+    """The candidates alone, and not which of them are accepted."""
+    return {**without_root(round_), "accepted": None}
+
+
 NAMED = {
     f"{ROOTLESS} and each accepted node": without_root,
     ROOTLESS: lambda round_: without_root(round_, 0),
+    f"{ROOTLESS} ": without_root_or_path,
     "": told,
+    " ": lambda round_: {**told(round_), "accepted": None},
 }
 
 
@@ -165,18 +172,25 @@ NAMED = {
 def test_trees_without_a_root_are_named(tmp_path: Path, named: str) -> None:
     """The doctor and a trace's finding say that the root is left out, and whether accepted nodes are counted without it; neither is
     said of a right decoder."""
-    hint = fitting_convention(ground().subject(showing(NAMED[named])), Seam.GENERATE)
+    tell, named = NAMED[named], named.strip()
+    hint = fitting_convention(ground().subject(showing(tell)), Seam.GENERATE)
     assert hint == (f"; it looks as if {named}" if named else "")
-    found = recorded(tmp_path / "t.jsonl", NAMED[named], "exact")
+    found = recorded(tmp_path / "t.jsonl", tell, "exact")
     assert found.status is not PASSED or not named
     assert all(f"it was recorded wrong: {named}" in finding.sentence for finding in found.findings)
 
 
+@pytest.mark.parametrize("path", [True, False])
 @pytest.mark.parametrize("wrong", ["another token", "the root of the round before"])
-def test_another_root_is_not_called_a_convention(tmp_path: Path, wrong: str) -> None:
-    """A tree that holds a wrong root is wrong under every convention, and is given no name."""
-    assert fitting_convention(ground().subject(showing(WRONG[wrong])), Seam.GENERATE) == ""
-    (finding,) = recorded(tmp_path / "t.jsonl", WRONG[wrong], "exact").findings
+def test_another_root_is_not_called_a_convention(tmp_path: Path, wrong: str, path: bool) -> None:
+    """A tree that holds a wrong root is wrong under every convention, and is given no name, whether or not its path is shown."""
+
+    def tell(round_: Round) -> Shown:
+        shown = WRONG[wrong](round_)
+        return shown if path else {**shown, "accepted": None}
+
+    assert fitting_convention(ground().subject(showing(tell)), Seam.GENERATE) == ""
+    (finding,) = recorded(tmp_path / "t.jsonl", tell, "exact").findings
     assert "recorded wrong" not in finding.sentence
 
 

@@ -39,6 +39,9 @@ from tree_oracle.record.limits import Limits as Limits
 from tree_oracle.record.limits import limit_words as limit_words
 from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
+from tree_oracle.record.ranges import Count as Count
+from tree_oracle.record.ranges import Number as Number
+from tree_oracle.record.ranges import Token as Token
 from tree_oracle.record.report import CheckResult as CheckResult
 from tree_oracle.record.report import Ended as Ended
 from tree_oracle.record.report import HandedOn as HandedOn

@@ -1,7 +1,8 @@
 """Trees that are told without their root: the candidates alone, numbered from 0, those below the root with parent -1.
 
 Found by trying: the root is put before every tree of a text, and accepted nodes are read by both usual numbers. Only where all
-rounds then accept a branch that holds what they emit, and one accepts something, is the convention named.
+rounds then accept a branch that holds what they emit, and one accepts something, is the convention named. Of rounds that do not
+show what they accept: where what they emit goes further down these trees than down the trees as they stand.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def rootless(texts: Sequence[Text]) -> str:
     Raises:
         AdapterError: a round shows something else than tokens and nodes.
     """
-    fitting, accepts = set(_NUMBERS), False
+    fitting, further, accepts = set(_NUMBERS), 0, False
     for prompt, rounds in texts:
         committed = list(prompt)
         for shown in rounds:
@@ -49,11 +50,12 @@ def rootless(texts: Sequence[Text]) -> str:
             if tree is not None:
                 if tree.tokens[:1] == (committed[-1],):
                     return ""
-                path = _path(shown)
-                fitting = {by for by in fitting if _follows(tree, [node + by for node in path], committed[-1], emitted)}
+                path, rooted = _path(shown), _rooted(tree, committed[-1])
+                further += _depth(rooted, emitted) - _depth(tree, emitted) if path is None else len(path)
                 accepts = accepts or bool(path)
+                fitting = {by for by in fitting if _follows(rooted, [node + by for node in path or ()], emitted)}
             committed += emitted
-    return _ROOTLESS + _NUMBERS[max(fitting)] if fitting and accepts else ""
+    return _ROOTLESS + _NUMBERS[max(fitting) if accepts else 0] if fitting and further > 0 else ""
 
 
 def _rounds(subject: Subject, prompt: tuple[int, ...]) -> Sequence[Any]:
@@ -70,19 +72,33 @@ def _tree(shown: Any) -> TreeData | None:
     return TreeData(tuple(listed.tolist()), tuple(answers.integers(parents, "parents", len(listed)).tolist()))
 
 
-def _path(shown: Any) -> list[int]:
+def _path(shown: Any) -> list[int] | None:
     accepted = answers.field(shown, "accepted")
-    return [] if accepted is None else answers.integers(accepted, "accepted").tolist()
+    return None if accepted is None else answers.integers(accepted, "accepted").tolist()
 
 
-def _follows(tree: TreeData, path: Sequence[int], root: int, emitted: Sequence[int]) -> bool:
-    """Whether, below a root that is put before the tree, the path is a branch that holds what is emitted."""
-    tokens, parents = (root, *tree.tokens), (-1, *(parent + 1 for parent in tree.parents))
-    if not all(0 <= parent < node for node, parent in enumerate(parents[1:], 1)):
+def _rooted(tree: TreeData, root: int) -> TreeData:
+    """The tree below a root that is put before it."""
+    return TreeData((root, *tree.tokens), (-1, *(parent + 1 for parent in tree.parents)))
+
+
+def _depth(tree: TreeData, emitted: Sequence[int]) -> int:
+    """How many of the emitted tokens a branch holds."""
+    here = {0}
+    for depth, token in enumerate(emitted):
+        here = {node for node, parent in enumerate(tree.parents) if parent in here and tree.tokens[node] == token}
+        if not here:
+            return depth
+    return len(emitted)
+
+
+def _follows(tree: TreeData, path: Sequence[int], emitted: Sequence[int]) -> bool:
+    """Whether it is a tree, and the path a branch of it that holds what is emitted."""
+    if not all(0 <= parent < node for node, parent in enumerate(tree.parents[1:], 1)):
         return False
     here = 0
     for node, token in zip(path, emitted, strict=False):
-        if not 0 < node < len(tokens) or parents[node] != here or tokens[node] != token:
+        if not 0 < node < len(tree.tokens) or tree.parents[node] != here or tree.tokens[node] != token:
             return False
         here = node
     return True
