@@ -35,6 +35,7 @@ from tree_oracle.run.environment import decoder_file, environment
 from tree_oracle.run.evidence import Evidence
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
+from tree_oracle.run.kernels_seen import kernels_seen
 from tree_oracle.run.noted import Noted
 from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.reasons import Reasons
@@ -90,6 +91,7 @@ def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = N
 def head_of(subject: Subject, isolation: str) -> Head:
     """What the report says of the run as a whole."""
     place = environment(subject.target) | decoder_file(subject.factory or subject.decoder) | {"isolation": isolation}
+    place |= kernels_seen(getattr(subject.truth, "target", None))  # only a truth that runs a model has one
     return Head(subject.name, subject.target.spec, subject.truth.grade.value, place)
 
 
