@@ -347,6 +347,7 @@ def test_the_command_line_records_judges_and_shows_again(here: Path, python: str
         ("Right", 0, ["answered under CPython", "rounds show accepted, parents, tokens", "is noticed by SEQUENCE-01"]),
         ("Plain", 0, ["nothing says that it speculates", "is noticed by SEQUENCE-01"]),
         ("Dies", 3, ["the decoder's process ended in generate with exit code 7"]),
+        ("Rootless", 3, ["ADAPTER generate rounds show", "it looks as if the trees leave their root out"]),
         ("Unwilling", 4, ["- generate under CPython", ", every prompt is refused: no text of 1 tokens"]),
     ],
 )

@@ -5,6 +5,8 @@ Nobody can tell a decoder that ran so from one that was recorded so: the finding
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tree_oracle.checks import Check
@@ -19,16 +21,19 @@ def recorded_otherwise(check: Check, rounds: tuple[Round, ...], truth: Truth, re
     beside: dict[str, None] = dict.fromkeys(name for name in CONVENTIONAL if name not in check.needs)
     judged = tuple(msgspec.structs.replace(one, **beside) for one in rounds if not one.control)
     try:
-        said = _without_roots(check, request) or rounds_hint(judged, truth)
+        said = (recorded_without_roots([request]) if "tokens" in check.needs else "") or rounds_hint(judged, truth)
     except TreeOracleError:  # the trace does not hold what would tell
         return ""
     return f"; if the decoder ran right, it was recorded wrong: {said}" if said else ""
 
 
-def _without_roots(check: Check, request: Request) -> str:
-    if "tokens" not in check.needs:
+def recorded_without_roots(requests: Iterable[Request]) -> str:
+    """That no tree of these requests holds its root, in words; empty where one does, where nothing tells, or where what is
+    recorded cannot be read as trees."""
+    try:
+        return rootless([(request.prompt, list(map(_told, request.rounds))) for request in requests])
+    except TreeOracleError:
         return ""
-    return rootless([(request.prompt, [_told(one) for one in request.rounds])])
 
 
 def _told(one: Recorded) -> Round:
