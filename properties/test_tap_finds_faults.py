@@ -29,8 +29,8 @@ from tree_oracle.tree import CandidateTree, Layout
 FAMILIES = ("VISIBLE", "POSITION", "HISTORY", "COMMIT")
 # A packed mask is no part of a round: such faults show through other seams.
 # And sixteen nodes are more than the reference drafts by itself: what goes wrong behind them shows on trees that are handed over.
-# Of its own trees the last node of each depth is the ancestor of all that is below.
-UNSEEN = ("sixteen-rows-scored", "ancestors-from-a-stack-by-depth")
+# Its own trees are stored level by level, and the last node of each level is the ancestor of all that is below.
+UNSEEN = ("sixteen-rows-scored", "ancestors-from-a-stack-by-depth", "rows-left-in-level-order")
 PLANTED = [
     fault
     for fault in FAULTS.values()

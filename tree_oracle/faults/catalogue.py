@@ -22,6 +22,7 @@ from tree_oracle.faults.narrow_faults import NARROW_FAULTS
 from tree_oracle.faults.numeric_faults import NUMERIC_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.path_faults import PATH_FAULTS
+from tree_oracle.faults.place_faults import PLACE_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.prefix_faults import PREFIX_FAULTS
 from tree_oracle.faults.rank_faults import RANK_FAULTS
@@ -233,6 +234,7 @@ _CATALOGUE = (
         Parts(keep=keeps.up_from_the_last),
     ),
     *MASK_FAULTS,
+    *PLACE_FAULTS,
     *ROUND_FAULTS,
     *WINDOW_FAULTS,
     *HELD_FAULTS,

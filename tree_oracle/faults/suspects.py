@@ -64,6 +64,11 @@ _RELATIVES = (
     Suspect("position-one-late", "every position is one too large", Parts(lay_out=layouts.position_one_late)),
     Suspect("position-one-early", "every position is one too small", Parts(lay_out=layouts.position_one_early)),
     Suspect("position-of-root", "every node sits at the root's position", Parts(lay_out=layouts.position_of_root)),
+    Suspect(
+        "position-by-parent-slot",
+        "a node sits behind its parent's slot",
+        Parts(lay_out=layouts.position_by_parent_slot),
+    ),
     Suspect("rows-one-slot-early", "every node is given the next slot's logits", Parts(target_pass=passes.rows_early)),
     Suspect("rows-of-parent", "every node is given its parent's logits", Parts(target_pass=passes.rows_of_parent)),
     Suspect("own-row", "a child is judged with its own row", Parts(walk=walks.own_row)),
