@@ -146,11 +146,12 @@ class Battery:
 
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
-        drive, subject, generates = partial(self._rounds, source), self.subject, source.seam is Seam.GENERATE
+        drive, subject = partial(self._rounds, source), self.subject
+        generates, tapped = source.seam is Seam.GENERATE, source.seam is Seam.TAP
         outcome = outcome_of(
             check, case, subject.truth, drive, *subject.declared,
-            unwitnessed=partial(self._evidence.unwitnessed, source) if generates else by_rounds_alone,
-            recovered=source.seam is Seam.TAP,
+            unwitnessed=partial(self._evidence.unwitnessed, source) if generates or tapped else by_rounds_alone,
+            recovered=tapped,
             told_by_text=generates and self._death(source, case) is None,
         )  # fmt: skip
         self._noted.note(check, source, case, outcome, self._evidence.passes(source, case, outcome.rounds))
