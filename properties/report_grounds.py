@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from tree_oracle.record import (
     Case,
+    Catch,
     CheckResult,
     Finding,
     Known,
     Ledger,
     Level,
+    Planted,
     Report,
     Status,
     TreeData,
@@ -153,4 +155,10 @@ def reports(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Report:
         digest=draw(st.sampled_from(["", "ab" * 32])),
         ledger=Ledger(tuple(draw(st.lists(text, max_size=2))), tuple(draw(st.lists(text, max_size=2)))),
         violations=tuple(draw(st.lists(text, max_size=2))),
+        power=draw(st.none() | st.lists(planted(text), max_size=2).map(tuple)),
     )
+
+
+def planted(text: st.SearchStrategy[str] = anything) -> st.SearchStrategy[Planted]:
+    """Answers that were planted behind an adapter."""
+    return st.builds(Planted, seam=text, wrong=text, check=text, catch=st.sampled_from(Catch), reason=text)

@@ -60,6 +60,7 @@ def run_battery(
     cases: Sequence[Case] | None = None,
     earlier: Sequence[Earlier] = (),
     stock: Stock | None = None,
+    power: bool = False,
     on_result: Listener = lambda result: None,
 ) -> Report:
     """Judge ``subject`` by every check, in order.
@@ -72,11 +73,16 @@ def run_battery(
         cases: judged instead of the checks' own, where they fit.
         earlier: requests that the decoder answers before each of them.
         stock: cases that were made for the same target before.
+        power: whether wrong answers are planted behind the adapter as well.
         on_result: called with each result as soon as it is known.
     """
     battery = Battery(subject, budget, stock, earlier=earlier)
     tally = Tally(checks, lambda finished: on_result(finished.result))
     run_missing(battery, tally, cases)
+    if power:
+        from tree_oracle.run.power import Power  # resolved here: it makes batteries itself
+
+        tally.power = Power(subject, battery.stock).measured()
     return tally.report(required=required, budget=budget, tolerance=subject.tolerance)
 
 
