@@ -31,7 +31,7 @@ from tree_oracle.run.astray import Astray
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.edges import edges_of
-from tree_oracle.run.environment import decoder_file, environment
+from tree_oracle.run.environment import environment
 from tree_oracle.run.evidence import Evidence
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
@@ -40,6 +40,7 @@ from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.recurs import Recurrence
 from tree_oracle.run.renewal import Renewal, driver_of
+from tree_oracle.run.sources import decoder_file
 from tree_oracle.run.stock import Stock, elsewhere
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision

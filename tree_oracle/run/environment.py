@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import platform
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tree_oracle.record.installed import FILES, package_digest
 
@@ -35,17 +31,6 @@ def environment(target: Target) -> dict[str, str]:
         "dtype": str(target.dtype),
         "attention": _WORDS.get(target.attention, target.attention),
     }
-
-
-def decoder_file(factory: Any) -> dict[str, str]:
-    """The digest of the one file in which the decoder's factory is written; empty where it has none, and for our own."""
-    made = factory if inspect.isclass(factory) or inspect.isfunction(factory) else type(factory)
-    if made.__module__.partition(".")[0] == __package__.partition(".")[0]:
-        return {}
-    with suppress(OSError, TypeError):
-        path = inspect.getsourcefile(made)
-        return {DECODER_FILE: hashlib.sha256(Path(path).read_bytes()).hexdigest()} if path else {}
-    return {}
 
 
 def versions() -> dict[str, str]:
