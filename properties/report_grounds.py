@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from tree_oracle.record import (
     Case,
+    Catch,
     CheckResult,
     Finding,
     Known,
     Ledger,
     Level,
+    Planted,
     Report,
     Status,
     TreeData,
@@ -155,4 +157,10 @@ def reports(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Report:
         digest=draw(st.sampled_from(["", "ab" * 32])),
         ledger=Ledger(reached, tuple(outcome for outcome in missed if outcome not in reached)),
         violations=tuple(draw(st.lists(text, max_size=2))),
+        power=draw(st.none() | st.lists(planted(text), max_size=2).map(tuple)),
     )
+
+
+def planted(text: st.SearchStrategy[str] = anything) -> st.SearchStrategy[Planted]:
+    """Answers that were planted behind an adapter."""
+    return st.builds(Planted, seam=text, wrong=text, check=text, catch=st.sampled_from(Catch), reason=text)

@@ -23,7 +23,17 @@ from hypothesis import strategies as st
 from tree_oracle import check_decoder
 from tree_oracle.checks import choose
 from tree_oracle.cli.common import caps_of
-from tree_oracle.record import Case, CheckResult, DecoderError, Report, Status, TreeOracleError, UsageError
+from tree_oracle.record import (
+    Case,
+    Catch,
+    CheckResult,
+    DecoderError,
+    Planted,
+    Report,
+    Status,
+    TreeOracleError,
+    UsageError,
+)
 from tree_oracle.run import Budget, Caps, Plan, child_run
 from tree_oracle.run.child import refusal
 from tree_oracle.run.child_messages import (
@@ -32,6 +42,7 @@ from tree_oracle.run.child_messages import (
     Driving,
     Ended,
     Failing,
+    Measured,
     Message,
     Opened,
     Ready,
@@ -387,9 +398,9 @@ class Stub:
         said = b"".join(map(encode, messages))
         return program(f"pipe.write({said!r})\n{code}\ntime.sleep(1000)")
 
-    def run(self, caps: Caps = PATIENT) -> Report:
+    def run(self, caps: Caps = PATIENT, plan: Plan = PLAN) -> Report:
         tally = Tally(CHECKS)
-        child_run.run_isolated(PLAN, tally, caps)
+        child_run.run_isolated(plan, tally, caps)
         return tally.report()
 
 
@@ -425,6 +436,25 @@ def test_every_check_gets_a_result_however_often_children_die(deaths: list[tuple
     asked = [request.missing for request in stub.requests]
     assert all(set(later) < set(earlier) for earlier, later in zip(asked, asked[1:], strict=False))
     assert report.counts[Status.FAILED] == len(died)
+
+
+@pytest.mark.parametrize("deaths", [0, 1, 2])
+def test_power_is_measured_by_a_child_of_its_own_where_the_last_check_killed_one(
+    monkeypatch: pytest.MonkeyPatch, deaths: int
+) -> None:
+    """A child that dies in the last check leaves the measuring to another; where that one dies too, nothing is measured."""
+    measured = Measured((Planted(seam="accept", wrong="w", check="GREEDY-01", catch=Catch.CAUGHT),))
+
+    def script(request: Request) -> tuple[list[Message], str]:
+        messages: list[Message] = [*WHOLE, *(message for check in request.missing for message in of_check(check))]
+        if len(stub.requests) > deaths:
+            return [*messages, measured, Ended()], ""
+        return messages[: -1 if request.missing else None], SEGFAULT
+
+    stub = Stub(monkeypatch, script)
+    report = stub.run(plan=msgspec.structs.replace(PLAN, power=True))
+    assert report.power == (measured.power if deaths < 2 else None)
+    assert [len(request.missing) for request in stub.requests] == [len(CHECKS), 0][: deaths + 1]
 
 
 def test_a_case_that_killed_is_told_to_later_children(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,6 +549,7 @@ def test_an_interrupt_leaves_no_child_behind(monkeypatch: pytest.MonkeyPatch) ->
                 Ready(),
                 *of_check(CHECKS[0].id),
                 Failing(done(CHECKS[0].id).finished.result),
+                Measured((Planted(seam="open", wrong="w", check="A", catch=Catch.NOT_PLANTED, reason="r"),)),
                 Refused("a", "b\nc"),
                 Ended(),
             ]

@@ -86,7 +86,7 @@ class Rootless(LaysOut):
 
 
 CONVENTIONS = {
-    OneTooFar: "the prefix length already leaves the root out",
+    OneTooFar: "positions are one too large: the root is the last token of the prefix",
     Inverted: "the wrong polarity: call it hidden",
     InvertedSum: "the additive mask is inverted: add 0 where a row attends",
     NoPrefix: "leaves the prefix columns out",

@@ -12,7 +12,8 @@ import torch
 from tree_oracle import ReferenceDecoder, Target, check_decoder, load_target
 from tree_oracle.report.certificate.claims import not_covered
 from tree_oracle.report.figures import obstacles
-from tree_oracle.run.environment import DECODER_FILE, WEIGHTS, decoder_file
+from tree_oracle.run.environment import DECODER_FILE, WEIGHTS
+from tree_oracle.run.sources import decoder_file
 
 
 class Mine:

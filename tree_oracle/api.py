@@ -30,6 +30,7 @@ def check_decoder(
     dtype: str = "float32",
     attention: str = "sdpa",
     tolerance: str | Path | None = None,
+    power: bool = False,
     isolate: bool = False,
     python: str | None = None,
     timeout: float | None = None,
@@ -52,6 +53,7 @@ def check_decoder(
         device, dtype, attention: how a target given by specification is loaded.
         tolerance: file of a report by ``tree-oracle tolerance measure`` that the noise floor is taken from; it has to be of
             this target, device, dtype and kernel. None measures a small floor on the spot.
+        power: also plant wrong answers behind the adapter, and see whether they are noticed; a missed one is exit code 3.
         isolate: run in a child process, so that crashes and hangs become results. Decoder and target are then given by
             name, since an object of this process cannot be sent to another.
         python: another interpreter to run the decoder under, which then answers ``generate`` (``docs/another-python.md``).
@@ -67,14 +69,14 @@ def check_decoder(
     """
     refuse_bad(
         target=target, checks=checks, families=families, profile=profile, cases=cases, seed=seed, require=require,
-        name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance, isolate=isolate, python=python,
-        timeout=timeout, memory=memory,
+        name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance, power=power, isolate=isolate,
+        python=python, timeout=timeout, memory=memory,
     )  # fmt: skip
     refuse_no_report(tolerance)
     chosen = choose(checks, families)
     budget = profile_budget(profile, cases=cases, seed=seed)
     if isolate or python is not None:
-        way = _way(isolate, python, target)
+        way = _way(isolate, python, target, power=power)
         plan = Plan(
             decoder=_sendable(way, "decoder", decoder),
             target=None if target is None else _sendable(way, "target", target),
@@ -84,6 +86,7 @@ def check_decoder(
             tolerance=None if tolerance is None else str(tolerance),
             checks=tuple(found.id for found in chosen),
             budget=budget,
+            power=power,
         )
         caps = Caps(Caps().timeout if timeout is None else timeout, memory)
         report = _carried_out(plan, python, caps, require)
@@ -95,15 +98,17 @@ def check_decoder(
     subject = make_subject(
         decoder, target, name=name, device=device, dtype=dtype, attention=attention, tolerance=tolerance
     )
-    return run_battery(subject, chosen, budget, required=require)
+    return run_battery(subject, chosen, budget, required=require, power=power)
 
 
-def _way(isolate: bool, python: str | None, target: Any) -> str:
+def _way(isolate: bool, python: str | None, target: Any, *, power: bool) -> str:
     """The argument that asks for another process."""
     if python is None:
         return "isolate=True"
     if isolate:
         raise UsageError(f"python={python!r} runs the decoder in a process of its own; take isolate=True away")
+    if power:
+        raise UsageError(f"python={python!r} runs the decoder elsewhere, and power=True plants answers here")
     if target is None:
         raise UsageError(
             f"python={python!r} needs a target: the decoder brings its own model, and its plain runs are made here"

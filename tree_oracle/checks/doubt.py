@@ -13,7 +13,7 @@ and rows show that. Trees that were handed over, or that a decoder shows, are kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -36,6 +36,29 @@ class Doubt:
     by_position: int
     masks: tuple[int, ...]  # parents by the mask
     above: tuple[tuple[int, ...], ...]  # nodes that may be the parent by position
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The rounds of a view, told apart by whether their tree is known."""
+
+    rounds: tuple[Round, ...]
+    doubts: dict[int, Doubt]
+
+    @property
+    def known(self) -> list[tuple[int, Round]]:
+        """Those whose tree is known, by number."""
+        return [(index, round_) for index, round_ in enumerate(self.rounds) if index not in self.doubts]
+
+    def unsure(self) -> Iterator[Finding]:
+        """What a law of masks or of positions has to say of the others, behind what it found in those that are known."""
+        for index, doubt in self.doubts.items():
+            yield _unsure(doubt, index, self.rounds[index])
+
+
+def told_apart(view: View) -> Told:
+    """The rounds that a law of masks or of positions judges."""
+    return Told(view.rounds, doubts_of(view))
 
 
 def doubts_of(view: View) -> dict[int, Doubt]:
@@ -61,7 +84,7 @@ def readings_of(rounds: Sequence[Round]) -> list[tuple[Round, ...]]:
     return [tuple(rounds), *([tuple(by_mask)] if other else [])]
 
 
-def unsure_of(doubt: Doubt, number: int, round_: Round) -> Finding:
+def _unsure(doubt: Doubt, number: int, round_: Round) -> Finding:
     """What a law of masks or of positions has to say of such a round."""
     assert round_.positions is not None
     node = doubt.node

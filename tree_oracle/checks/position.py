@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
-from tree_oracle.checks.doubt import doubts_of, unsure_of
+from tree_oracle.checks.doubt import told_apart
 from tree_oracle.checks.say import fail
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, shown
@@ -37,11 +37,11 @@ def counts_depth(view: View) -> Iterator[Finding]:
     Woken by a node that has a sibling or cousin in an earlier slot. Real causes: position by slot, one too many or too few
     when the root is counted twice or not at all, offsets of the last layer reused without gathering the parents.
     """
-    doubts = doubts_of(view)
+    told = told_apart(view)
     for index, round_ in enumerate(view.rounds):
         prefix, _, parents = shown(round_)
         assert round_.positions is not None
-        known = round_.positions[:1] if index in doubts else round_.positions  # the root is the root of any tree
+        known = round_.positions[:1] if index in told.doubts else round_.positions  # the root is the root of any tree
         for node, seen in enumerate(known):
             depth = len(branch(parents, node)) - 1
             expected = len(prefix) - 1 + depth
@@ -55,5 +55,4 @@ def counts_depth(view: View) -> Iterator[Finding]:
                     node=node,
                 )
                 return
-    for index, doubt in doubts.items():
-        yield unsure_of(doubt, index, view.rounds[index])
+    yield from told.unsure()

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from tree_oracle.checks.check import Source, check
-from tree_oracle.checks.doubt import doubts_of, unsure_of
+from tree_oracle.checks.doubt import told_apart
 from tree_oracle.checks.say import fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, relation, shown
@@ -69,10 +69,8 @@ def sees_its_branch(view: View) -> Iterator[Finding]:
     Woken by depth 2 and more. Real causes: a mask of direct parents only, an ancestor stored after its descendant under a
     mask that is also causal, a row that does not see itself.
     """
-    doubts = doubts_of(view)
-    for index, round_ in enumerate(view.rounds):
-        if index in doubts:
-            continue
+    told = told_apart(view)
+    for index, round_ in told.known:
         _, over_nodes = _mask(round_)
         _, _, parents = shown(round_)
         for node, row in enumerate(over_nodes):
@@ -86,8 +84,7 @@ def sees_its_branch(view: View) -> Iterator[Finding]:
                     node=node,
                 )
                 return
-    for index, doubt in doubts.items():
-        yield unsure_of(doubt, index, view.rounds[index])
+    yield from told.unsure()
 
 
 @check("VISIBLE-03", rung=1, needs=_NEEDS, sources=_SOURCES, source=_LESSON)
@@ -97,10 +94,8 @@ def sees_nothing_else(view: View) -> Iterator[Finding]:
     Woken by a sibling or cousin in an earlier slot. Real causes: an ordinary causal mask over the flattened tree, a stale
     mask of the last round, a fast path that assumes a triangle, a packed mask read with the wrong stride.
     """
-    doubts = doubts_of(view)
-    for index, round_ in enumerate(view.rounds):
-        if index in doubts:
-            continue
+    told = told_apart(view)
+    for index, round_ in told.known:
         _, over_nodes = _mask(round_)
         _, _, parents = shown(round_)
         for node, row in enumerate(over_nodes):
@@ -114,5 +109,4 @@ def sees_nothing_else(view: View) -> Iterator[Finding]:
                     node=node,
                 )
                 return
-    for index, doubt in doubts.items():
-        yield unsure_of(doubt, index, view.rounds[index])
+    yield from told.unsure()

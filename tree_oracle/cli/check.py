@@ -56,6 +56,9 @@ _HERE = "."  # --resume without a file
     metavar="FILE",
     help="Take the noise floor from this report of `tree-oracle tolerance measure`. Default: measured on the spot.",
 )
+@click.option(
+    "--power", is_flag=True, help="Also plant wrong answers behind the adapter, and see whether they are noticed."
+)
 @limited
 @PYTHON
 @click.option("--trace", metavar="FILE", help="With --python: keep what was recorded.")
@@ -95,6 +98,7 @@ def check(decoder: str | None, fault: str | None, target: str | None, as_json: b
         tolerance=options["tolerance"],
         checks=tuple(found.id for found in chosen),
         budget=profile_budget(options["profile"], cases=options["cases"], seed=options["seed"]),
+        power=options["power"],
     )
     shared = {
         "known": _known(options["known"], decoder, plan.decoder),
@@ -137,6 +141,10 @@ def _abroad(options: dict[str, Any]) -> bool:
 
     if options["python"] is None and options["trace"] is not None:
         raise UsageError("--trace keeps what --python records; without it there is no recording")
+    if options["python"] is not None and options["power"]:
+        raise UsageError(
+            "--power plants answers in this interpreter; with --python the doctor plants one in the recording"
+        )
     if options["python"] is not None and options["resume"] is not None:
         raise UsageError("--resume goes on with checks of this interpreter; with --python a run is begun anew")
     return options["python"] is not None

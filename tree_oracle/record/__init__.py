@@ -37,6 +37,8 @@ from tree_oracle.record.limits import Continuation as Continuation
 from tree_oracle.record.limits import EndReason as EndReason
 from tree_oracle.record.limits import Limits as Limits
 from tree_oracle.record.limits import limit_words as limit_words
+from tree_oracle.record.power import Catch as Catch
+from tree_oracle.record.power import Planted as Planted
 from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
 from tree_oracle.record.ranges import Count as Count

@@ -1,8 +1,9 @@
 """What a run of checks came to: results, counts, the level held, and the exit code.
 
-Exit code: 1 a ``must`` check failed, or the list of known failures is not true; otherwise 3 one is in error; otherwise 4 no
-``must`` check passed, the level asked for is not reached, or the ledger misses an outcome; otherwise 0. (2 is a usage error
-and never a report.) A known failure counts neither way here; the level that is said to be held never contains one.
+Exit code: 1 a ``must`` check failed, or the list of known failures is not true; otherwise 3 one is in error, or a wrong answer
+that was planted behind the adapter was missed; otherwise 4 no ``must`` check passed, the level asked for is not reached, or the
+ledger misses an outcome; otherwise 0. (2 is a usage error and never a report.) A known failure counts neither way here; the
+level that is said to be held never contains one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from tree_oracle.record.asked import Asked, ToleranceFile
 from tree_oracle.record.extent import Extent
 from tree_oracle.record.finding import Finding
+from tree_oracle.record.power import Catch, Planted
 from tree_oracle.record.ranges import Count
 from tree_oracle.record.status import Level, Status
 from tree_oracle.record.truth import Grade
@@ -168,6 +170,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     digest: str = ""  # of all cases judged, see ``tree_oracle.run.stock``
     seconds: dict[str, Seconds] = {}  # how long each check took
     violations: tuple[str, ...] = ()  # what is not true of the list of known failures
+    power: tuple[Planted, ...] | None = None  # None: not measured
 
     @property
     def asked(self) -> Asked:
@@ -203,7 +206,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         reached = _held([result for result in self.rungs if result.known is None])
         if self.violations or Status.FAILED in statuses:
             return EXIT_FAILED
-        if Status.ERROR in statuses:
+        if Status.ERROR in statuses or any(planted.catch is Catch.MISSED for planted in self.power or ()):
             return EXIT_ADAPTER
         if held is None or (reached or 0) < self._asked(due) or self.ledger.missed:
             return EXIT_UNDECIDED

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tree_oracle.record import CheckResult, Level, Report, Status, counted
+from tree_oracle.record import Catch, CheckResult, Level, Report, Status, counted
 from tree_oracle.report.again import doctor_command, replay_line
 from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.causes import Cause, Told, by_cause
 from tree_oracle.report.ladder import rung
-from tree_oracle.report.words import acceptance_words, capital
+from tree_oracle.report.words import acceptance_words, capital, planted_words
 
 HEADLINES = {
     0: "Held",
@@ -41,7 +41,7 @@ def title(report: Report) -> str:
 
 def advice(report: Report) -> list[Advice]:
     """In the order in which it is worth doing."""
-    found = [*_failures(report), *_violations(report), *_errors(report)]
+    found = [*_failures(report), *_violations(report), *_errors(report), *_missed(report)]
     if not found and report.exit_code == 4:
         found = _undecided(report)
     unaccepted = acceptance_words(report)
@@ -118,6 +118,14 @@ def _errors(report: Report) -> list[Advice]:
         else "Ask the doctor, which names the convention that would fit."
     )
     return [Advice(f"{text} {todo}", doctor_command(report))]
+
+
+def _missed(report: Report) -> list[Advice]:
+    missed = [planted for planted in report.power or () if planted.catch is Catch.MISSED]
+    if not missed:
+        return []
+    text = f"What was planted behind the adapter was not noticed: {'; '.join(map(planted_words, missed))}."
+    return [Advice(f"{text} What these checks passed says nothing; look at what the adapter does with answers.")]
 
 
 def _undecided(report: Report) -> list[Advice]:

@@ -42,7 +42,8 @@ def check_command(report: Report) -> str:
     """
     if is_of_trace(report):
         return trace_command(report, _chosen(report.asked.checks))
-    return _check(_subject(report), report.target, report.asked)
+    found = _check(_subject(report), report.target, report.asked)
+    return f"{found} --power" if found and report.power is not None else found
 
 
 def found_by(file: CaseFile) -> str:

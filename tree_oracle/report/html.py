@@ -32,6 +32,7 @@ from tree_oracle.report.words import (
     cause_words,
     coverage_words,
     ending_words,
+    power_words,
     truth_words,
     witness_words,
 )
@@ -94,6 +95,7 @@ def _facts(report: Report) -> dict[str, Any]:
         "ended": ending_words(report),
         "coverage": coverage_words(report),
         "largest": report.extent.words if report.extent is not None else "",
+        "power": power_words(report),
         "truth": truth_words(report),
         "cases": cases_words(report),
         "again": check_command(report),

@@ -25,6 +25,8 @@ from tree_oracle.report.words import (
     coverage_words,
     ending_words,
     length_words,
+    planted_words,
+    power_words,
     truth_words,
     witness_words,
 )
@@ -133,6 +135,8 @@ def _facts(report: Report) -> str:
         ("ended", ending_words(report)),
         ("coverage", coverage_words(report)),
         ("largest judged", report.extent.words if report.extent is not None else ""),
+        ("power", power_words(report)),
+        *(("planted", planted_words(planted)) for planted in report.power or ()),
         ("truth", truth_words(report)),
         ("cases", cases_words(report)),
         *sorted(report.environment.items()),

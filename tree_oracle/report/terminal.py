@@ -30,6 +30,8 @@ from tree_oracle.report.words import (
     coverage_words,
     ending_words,
     length_words,
+    planted_words,
+    power_words,
     truth_words,
     witness_words,
 )
@@ -121,11 +123,18 @@ def _facts(report: Report) -> list[str]:
     lines += [f"warning   {unaccepted}"] if unaccepted else []
     lines += [*_lengths(report), *_ledger(report)]
     lines += [f"floor     {report.environment['floor']}"] if "floor" in report.environment else []
+    lines += _power(report)
     lines.append(f"truth     {truth_words(report)}")
     if report.digest:
         lines.append(f"cases     {cases_words(report)}")
     isolation = report.environment.get("isolation")
     return [*lines, f"isolation {isolation}"] if isolation else lines
+
+
+def _power(report: Report) -> list[str]:
+    if report.power is None:
+        return []
+    return [f"power     {power_words(report)}", *(f"          {planted_words(planted)}" for planted in report.power)]
 
 
 def result_text(result: CheckResult, *, replay: str = "tree-oracle replay", width: int = 100) -> str:

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from msgspec import UnsetType
 
-from tree_oracle.record import Finding, Report, counted
+from tree_oracle.record import Catch, Finding, Planted, Report, counted
 from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.ladder import GRADES
 
@@ -110,6 +110,32 @@ def coverage_words(report: Report) -> str:
         for part in (own.pooled, own.packed)
     )
     return f"by depth, the text was drafted {pool}, and packed {packed}"
+
+
+def power_words(report: Report) -> str:
+    """Whether wrong answers that were planted behind the adapter were noticed through it."""
+    if report.power is None:
+        return "not measured"
+    caught, missed, not_planted = ([planted for planted in report.power if planted.catch is catch] for catch in Catch)
+    share = f"{len(caught)} of {len(caught) + len(missed)} planted wrong answers"
+    parts = [f"{share} were caught through this adapter, and their twins passed"]
+    parts += [f"NOT noticed: {', '.join(map(_planted_name, missed))}"] if missed else []
+    parts += [f"{len(not_planted)} could not be planted"] if not_planted else []
+    return "; ".join(parts)
+
+
+def _planted_name(planted: Planted) -> str:
+    return f"{planted.wrong} in {planted.seam} by {planted.check}"
+
+
+def planted_words(planted: Planted) -> str:
+    """What became of one of them."""
+    told = {
+        Catch.CAUGHT: f"caught by {planted.check}, its twin passed",
+        Catch.MISSED: f"NOT noticed by {planted.check}",
+        Catch.NOT_PLANTED: f"not planted: {planted.reason}",
+    }
+    return f"{planted.seam}: {planted.wrong}: {told[planted.catch]}"
 
 
 def truth_words(report: Report) -> str:

@@ -26,6 +26,10 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -48,7 +52,8 @@ _RULES: dict[str, _Rule] = {
     "device": (_text, "a string, such as 'cpu'"),
     "dtype": (_text, "a string, such as 'float32'"),
     "attention": (_text, "a string, such as 'sdpa'"),
-    "isolate": (lambda value: isinstance(value, bool), "True or False"),
+    "isolate": (_flag, "True or False"),
+    "power": (_flag, "True or False"),
 }
 _OPTIONAL: dict[str, _Rule] = {
     "target": (_target, "a Target, or a specification such as 'exact'"),

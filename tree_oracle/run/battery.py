@@ -33,7 +33,7 @@ from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.diagnose_law import LawLineUp
 from tree_oracle.run.diagnosis import Diagnosis
 from tree_oracle.run.edges import edges_of
-from tree_oracle.run.environment import decoder_file, environment
+from tree_oracle.run.environment import environment
 from tree_oracle.run.evidence import Evidence
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
@@ -43,6 +43,7 @@ from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.recurs import Recurrence
 from tree_oracle.run.renewal import Renewal, driver_of
+from tree_oracle.run.sources import decoder_file
 from tree_oracle.run.stock import Stock, elsewhere
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
@@ -63,6 +64,7 @@ def run_battery(
     cases: Sequence[Case] | None = None,
     earlier: Sequence[Earlier] = (),
     stock: Stock | None = None,
+    power: bool = False,
     on_result: Listener = lambda result: None,
 ) -> Report:
     """Judge ``subject`` by every check, in order.
@@ -75,11 +77,16 @@ def run_battery(
         cases: judged instead of the checks' own, where they fit.
         earlier: requests that the decoder answers before each of them.
         stock: cases that were made for the same target before.
+        power: whether wrong answers are planted behind the adapter as well.
         on_result: called with each result as soon as it is known.
     """
     battery = Battery(subject, budget, stock, earlier=earlier)
     tally = Tally(checks, lambda finished: on_result(finished.result))
     run_missing(battery, tally, cases)
+    if power:
+        from tree_oracle.run.power import Power  # resolved here: it makes batteries itself
+
+        tally.power = Power(subject, battery.stock).measured()
     return tally.report(required=required, budget=budget, tolerance=subject.tolerance)
 
 

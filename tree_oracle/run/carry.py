@@ -91,6 +91,7 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
         return
     from tree_oracle.run.battery import Battery, run_missing  # resolved here, since they load torch
     from tree_oracle.run.lookup import find_decoder
+    from tree_oracle.run.power import Power
     from tree_oracle.run.subject import make_subject
 
     name, found = find_decoder(plan.decoder)
@@ -102,6 +103,8 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
     supervision = Supervision(as_found=frozenset(plan.as_found))
     battery = Battery(subject, plan.budget, supervision=supervision, broken=tally.broken, earlier=plan.earlier)
     run_missing(battery, tally, cases)
+    if plan.power:
+        tally.power = Power(subject, battery.stock, supervision).measured()
 
 
 @dataclass(frozen=True, slots=True)

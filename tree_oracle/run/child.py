@@ -26,6 +26,7 @@ from tree_oracle.run.child_messages import (
     Driving,
     Ended,
     Failing,
+    Measured,
     Message,
     Opened,
     Ready,
@@ -38,6 +39,7 @@ from tree_oracle.run.child_messages import (
 from tree_oracle.run.child_process import STACK_SIGNAL
 from tree_oracle.run.lookup import find_decoder
 from tree_oracle.run.misfits import refuse_misfits
+from tree_oracle.run.power import Power
 from tree_oracle.run.subject import DEFAULT_TARGET, Subject, is_factory, make_subject, truth_of
 from tree_oracle.run.supervision import Supervision
 from tree_oracle.target import Target, load_target
@@ -87,6 +89,8 @@ def serve(request: Request, channel: Channel) -> None:
         check = CHECKS[name]
         channel.send(Started(name, battery.scenes(check) if request.cases is None else {}))
         channel.send(Done(battery.finish(check, request.cases)))
+    if request.plan.power:
+        channel.send(Measured(Power(subject, battery.stock, supervision).measured()))
 
 
 def _subject(request: Request, channel: Channel) -> Subject:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tree_oracle.record import Case, CheckResult
+from tree_oracle.record import Case, CheckResult, Planted
 from tree_oracle.run.plan import Plan
 from tree_oracle.run.tally import Finished, Head
 
@@ -71,6 +71,12 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     finished: Finished
 
 
+class Measured(msgspec.Struct, frozen=True, tag=True):
+    """What became of wrong answers that were planted behind the adapter."""
+
+    power: tuple[Planted, ...]
+
+
 class Refused(msgspec.Struct, frozen=True, tag=True):
     """The run ends in one of our own errors, by the name of its class in ``tree_oracle.record``."""
 
@@ -82,7 +88,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """Everything asked for was done."""
 
 
-Message = Opened | Ready | Started | Driving | Driven | Failing | Done | Refused | Ended
+Message = Opened | Ready | Started | Driving | Driven | Failing | Done | Measured | Refused | Ended
 
 
 def encode(message: Message | Request) -> bytes:

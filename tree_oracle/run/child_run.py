@@ -1,9 +1,9 @@
 """Running a plan in child processes: whatever the decoder does to its process becomes a result.
 
 Rule: a child that dies, or a check that takes longer than its time limit, ends that check as ``failed`` with the case at hand,
-and the other checks go on in a new child. So there is one child per check at most. A limit that is reached while the oracle
-itself works, and not the decoder, decides nothing: ``undecided``. A case that ended a process is not driven again by
-later checks; they are told what it did.
+and the other checks go on in a new child. So there is one child per check at most, and one for the power of the adapter, of
+which nothing is said where that child dies. A limit that is reached while the oracle itself works, and not the decoder, decides
+nothing: ``undecided``. A case that ended a process is not driven again by later checks; they are told what it did.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def run_isolated(plan: Plan, tally: Tally, caps: Caps, *, cases: Sequence[Case] 
             end = visit.follow(child)
         if end is None:
             return
+        died_behind_the_checks = not tally.missing
         deadly += _bury(visit, end)
-        if not tally.missing:
+        if not tally.missing and (died_behind_the_checks or not plan.power):
             return
 
 

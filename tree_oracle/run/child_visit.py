@@ -17,6 +17,7 @@ from tree_oracle.run.child_messages import (
     Driving,
     Ended,
     Failing,
+    Measured,
     Message,
     Opened,
     Ready,
@@ -112,6 +113,8 @@ class Visit:
             case Done(finished):
                 self._begin(None, {})
                 self.tally.add(finished)
+            case Measured(power):
+                self.tally.power = power
             case Refused(kind, text):
                 raise _error(kind)(text)
 

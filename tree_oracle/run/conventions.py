@@ -18,9 +18,10 @@ from tree_oracle.checks.row_forms import form_words
 from tree_oracle.decoder import Seam
 from tree_oracle.record import TreeData, TreeOracleError
 from tree_oracle.run.described_conventions import described_hint
+from tree_oracle.run.layout_hints import inverted_words, is_inverted, positions_hint
 from tree_oracle.run.root_conventions import root_hint
 from tree_oracle.run.round_conventions import generated_rounds, rounds_hint, session_rounds, wrong_rows
-from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions
+from tree_oracle.run.small_trees import PREFIX, TREE, due_mask
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.text_conventions import text_hint
 from tree_oracle.tree import CandidateTree
@@ -69,15 +70,9 @@ def _shows(name: str, document: Any, prefix: tuple[int, ...], tree: TreeData) ->
 
 def _position_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     positions = _numbers(answer, "positions")
-    due = np.array(due_positions(prefix, tree))
-    if positions.shape == due.shape and not np.array_equal(positions, due):
-        if np.array_equal(positions, due + 1):
-            return "the prefix length already leaves the root out: prefix_len counts the root, the root sits at prefix_len - 1"
-        if np.array_equal(positions, due - len(prefix) + 1):
-            return "positions are offsets from the root: add prefix_len - 1"
-    if positions.shape == (len(due) - 1,):
+    if positions.shape == (len(tree.parents) - 1,):
         return "the root is not listed: node 0 is the root and has a position too"
-    return ""
+    return positions_hint(positions, prefix, tree)
 
 
 def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
@@ -93,10 +88,10 @@ def _mask_hint(answer: Any, prefix: tuple[int, ...], tree: TreeData) -> str:
     if mask.shape == (count, cached + 1 + count):
         return "the prefix columns count the root, which has a column of its own among the nodes"
     shown = mask == 0 if name == "additive" else mask.astype(bool) ^ (name == "hidden")
-    if mask.shape == due.shape and np.array_equal(~shown, due):
+    if is_inverted(shown, prefix, tree):
         if name == "additive":
             return "the additive mask is inverted: add 0 where a row attends, and a large negative number where it does not"
-        return f"the mask is stated with the wrong polarity: call it {'hidden' if name == 'visible' else 'visible'}"
+        return inverted_words(f"call it {'hidden' if name == 'visible' else 'visible'}")
     if mask.shape == due.shape and np.array_equal(shown.T[-count:, -count:], due[-count:, -count:]):
         return "rows and columns are exchanged: the row is the node that looks, the column what it looks at"
     return ""

@@ -13,21 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 
 from tree_oracle.checks import CHECKS, Check, Source
 from tree_oracle.decoder import Seam
-from tree_oracle.record import AdapterError, Case, DecoderError, Status, TreeOracleError, Unsupported, counted
+from tree_oracle.record import AdapterError, Case, Catch, DecoderError, Status, TreeOracleError, Unsupported, counted
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
 from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.doctor_ends import examine_ends
 from tree_oracle.run.examined import Examined
+from tree_oracle.run.power import Power
 from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.round_conventions import UNSEEN, session_rounds, unseen_in
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject
-from tree_oracle.run.tamper import TAMPERINGS, Tampered, Tampering
 
 _LISTED_ONLY = Budget(cases=0, shrink_runs=0, diagnose=False)
 _TRIED = 6  # listed cases per seam: enough for a prefix of one token, a branching tree and a second round
@@ -36,6 +35,7 @@ _TRIED = 6  # listed cases per seam: enough for a prefix of one token, a branchi
 def examine(subject: Subject) -> Iterator[Examined]:
     """Everything about one adapter, seam by seam."""
     battery = Battery(subject, _LISTED_ONLY)
+    power = Power(subject, battery.stock)
     for seam in Seam:
         if seam not in subject.seams:
             yield Examined(seam=seam.value, what="answers", good=None, sentence="the adapter does not offer it")
@@ -45,7 +45,7 @@ def examine(subject: Subject) -> Iterator[Examined]:
         if readable:
             yield from _unseen(subject, seam)
             yield from examine_ends(battery, seam)
-            yield from _notices(subject, battery.stock, seam)
+            yield from _notices(power, seam)
 
 
 def _cases(stock: Stock, seam: Seam) -> tuple[tuple[Check, Source, Case], ...]:
@@ -97,23 +97,13 @@ def _unseen(subject: Subject, seam: Seam) -> Iterator[Examined]:
             yield Examined(seam=seam.value, what="shows", good=None, sentence=sentence)
 
 
-def _notices(subject: Subject, stock: Stock, seam: Seam) -> Iterator[Examined]:
+def _notices(power: Power, seam: Seam) -> Iterator[Examined]:
     """Whether planted wrong answers are noticed through this adapter."""
-    for tampering in TAMPERINGS:
-        if tampering.seam is seam:
-            yield _noticed(subject, stock, tampering)
-
-
-def _noticed(subject: Subject, stock: Stock, tampering: Tampering) -> Examined:
-    check = CHECKS[tampering.check]
-    changed = Tampered(subject.decoder, tampering)
-    spoilt = Battery(replace(subject, decoder=changed), _LISTED_ONLY, stock)
-    source = next(source for source in check.sources if source.seam is tampering.seam)
-    statuses = [spoilt.judge(check, source, case).status for case in stock.of(source.scene)[: 4 * _TRIED]]
-    if Status.FAILED in statuses:
-        good, said = True, f"{tampering.sentence} is noticed by {check.id}"
-    elif not changed.used or Status.PASSED not in statuses:
-        good, said = None, f"{tampering.sentence}: {check.id} cannot be judged through this adapter"
-    else:
-        good, said = False, f"{tampering.sentence} is NOT noticed by {check.id}"
-    return Examined(seam=tampering.seam.value, what="notices", good=good, sentence=said)
+    for planted in power.through(seam):
+        said = {
+            Catch.CAUGHT: f"{planted.wrong} is noticed by {planted.check}",
+            Catch.MISSED: f"{planted.wrong} is NOT noticed by {planted.check}",
+            Catch.NOT_PLANTED: f"{planted.wrong}: {planted.reason}",
+        }
+        good = {Catch.CAUGHT: True, Catch.MISSED: False, Catch.NOT_PLANTED: None}[planted.catch]
+        yield Examined(seam=seam.value, what="notices", good=good, sentence=said[planted.catch])

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import platform
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tree_oracle.record.installed import FILES, package_digest
 
@@ -19,8 +15,7 @@ if TYPE_CHECKING:
 WEIGHTS, DECODER_FILE = (
     "weights",
     "decoder file",
-)  # SHA-256 of what the target computes with, and of the source of the decoder
-
+)  # SHA-256 of what the target computes with, and of the decoder's source
 SWITCHED_OFF = "switched off"  # what we turn off in order to look
 
 _WORDS = {"flex_attention": "flex_attention, not compiled"}
@@ -55,17 +50,6 @@ def _switched_off(target: Target) -> Iterator[str]:
     small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
     if small and torch.get_num_threads() > 1:
         yield f"{torch.get_num_threads() - 1} of torch's {torch.get_num_threads()} threads"
-
-
-def decoder_file(factory: Any) -> dict[str, str]:
-    """The digest of the one file in which the decoder's factory is written; empty where it has none, and for our own."""
-    made = factory if inspect.isclass(factory) or inspect.isfunction(factory) else type(factory)
-    if made.__module__.partition(".")[0] == __package__.partition(".")[0]:
-        return {}
-    with suppress(OSError, TypeError):
-        path = inspect.getsourcefile(made)
-        return {DECODER_FILE: hashlib.sha256(Path(path).read_bytes()).hexdigest()} if path else {}
-    return {}
 
 
 def versions() -> dict[str, str]:

@@ -20,4 +20,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     checks: tuple[str, ...]
     budget: Budget = Budget()
     as_found: tuple[str, ...] = ()  # checks whose failure is neither shrunk nor diagnosed
+    power: bool = False  # whether wrong answers are planted behind the adapter as well
     earlier: tuple[Earlier, ...] = ()  # requests that the decoder answers before each case that is handed to the run

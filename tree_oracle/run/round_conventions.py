@@ -13,7 +13,8 @@ from tree_oracle.checks.drive import drive
 from tree_oracle.checks.row_forms import form_words
 from tree_oracle.decoder import Seam
 from tree_oracle.record import Case, LayerRows, Limits, Round, RowKind, TreeData, Truth
-from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions, nearest_rows
+from tree_oracle.run.layout_hints import inverted_words, is_inverted, positions_hint
+from tree_oracle.run.small_trees import PREFIX, TREE, nearest_rows
 from tree_oracle.run.subject import Subject
 
 # Fields of a round, and what goes unseen where no round shows them.
@@ -82,23 +83,18 @@ def _rows(round_: Round, truth: Truth) -> str:
 
 def _positions(round_: Round) -> str:
     tree = _tree(round_)
-    if tree is None or round_.positions is None or len(tree.tokens) < 2:
+    if tree is None or round_.positions is None:
         return ""
-    prefix = round_.prefix or ()
-    away = {seen - due for seen, due in zip(round_.positions, due_positions(prefix, tree), strict=True)}
-    if away == {1}:
-        return "positions are one too large: the root is the last token of the prefix and sits at its length - 1"
-    if away == {1 - len(prefix)} != {0}:
-        return "positions are offsets from the root: add the length of the prefix - 1"
-    return ""
+    return positions_hint(np.asarray(round_.positions), round_.prefix or (), tree)
 
 
 def _mask(round_: Round) -> str:
     tree = _tree(round_)
     if tree is None or round_.visible is None:
         return ""
-    inverted = np.array_equal(~np.asarray(round_.visible.numpy(), dtype=np.bool_), due_mask(round_.prefix or (), tree))
-    return "the mask is stated with the wrong polarity: visible is true where a node may look" if inverted else ""
+    visible = np.asarray(round_.visible.numpy(), dtype=np.bool_)
+    inverted = is_inverted(visible, round_.prefix or (), tree)
+    return inverted_words("visible is true where a node may look") if inverted else ""
 
 
 def _cache(round_: Round, truth: Truth) -> str:

@@ -19,6 +19,7 @@ from tree_oracle.record import (
     Ledger,
     Level,
     Noise,
+    Planted,
     Report,
     Status,
     ToleranceFile,
@@ -65,6 +66,7 @@ class Tally:
     ) -> None:
         self.checks, self._on_finished = tuple(checks), on_finished
         self.head: Head | None = None  # known as soon as there is a target
+        self.power: tuple[Planted, ...] | None = None  # None: not measured, or not to the end
         self._finished: dict[str, Finished] = {}
 
     @property
@@ -108,6 +110,7 @@ class Tally:
             tolerance=tolerance,
             digest=digest_of({name: digest for finished in done for name, digest in finished.scenes.items()}),
             seconds={finished.result.check: finished.seconds for finished in done},
+            power=self.power,
         )
 
     def _result(self, check: Check) -> CheckResult:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tree_oracle.checks import CHECKS
-from tree_oracle.record import Level, Report, Status, counted
+from tree_oracle.record import Catch, Level, Report, Status, counted
 from tree_oracle.record.installed import FILES, package_digest
 from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.ladder import Step, rung, steps
-from tree_oracle.report.words import acceptance_words, witnessed
+from tree_oracle.report.words import acceptance_words, planted_words, power_words, witnessed
 from tree_oracle.run.environment import DECODER_FILE, WEIGHTS
 from tree_oracle.run.tally import FLOOR, OWN_WORD
 
@@ -27,10 +27,7 @@ _ACCOUNTED, _OF_CLAIMS = "WITNESS-02", "WITNESS"  # counters need not be stated;
 _NO_RATE = "so no bound per token or per prompt follows from their number"
 _CHOSEN = "none: cases are listed, or searched by Hypothesis, which does not draw them independently"
 _RECORDED = "none: nothing says how the requests of the recording were chosen"
-NO_POWER = (
-    "no fault was planted through this adapter; that every check can fail is shown on the reference decoder, "
-    "by `tree-oracle faults --prove`"
-)
+_ON_THE_REFERENCE = "that every check can fail is shown on the reference decoder, by `tree-oracle faults --prove`"
 
 
 def sentence(report: Report) -> str:
@@ -113,11 +110,21 @@ def _unseen(report: Report) -> Iterator[str]:
         yield f"that every token comes of a pass that was seen: {_ACCOUNTED} was not passed"
     if told := report.environment.get(OWN_WORD):
         yield f"that speculation ran in every request: it is stated {told}"
+    yield from _unnoticed(report)
     unaccepted = acceptance_words(report)
     if unaccepted:
         yield f"that accepted tokens are handled right: {unaccepted}"
     if not report.own.rounds:
         yield "anything about the decoder's own drafts: every tree was handed to it"
+
+
+def _unnoticed(report: Report) -> Iterator[str]:
+    """What would not be seen through the adapter, or is not known to be."""
+    if report.power is None:
+        yield "that a wrong answer would be noticed through this adapter: power was not measured"
+    for planted in report.power or ():
+        if planted.catch is Catch.MISSED:
+            yield f"anything that {planted.check} passed on {planted.seam}: {planted.wrong} was planted there, and not noticed"
 
 
 def not_covered(report: Report) -> Iterator[str]:
@@ -139,6 +146,14 @@ def not_covered(report: Report) -> Iterator[str]:
     ]
     missing = " and the ".join(["commit", *unknown])
     yield f"of what was judged, the {missing}: not in the report, and what is stated was not checked"
+
+
+def power(report: Report) -> str:
+    """What is known of whether a fault would be noticed."""
+    if report.power is None:
+        return f"not measured: nothing wrong was planted through this adapter; {_ON_THE_REFERENCE}"
+    each = "; ".join(planted_words(planted) for planted in report.power)
+    return f"{power_words(report)}. {each}. Faults inside the decoder were not planted; {_ON_THE_REFERENCE}"
 
 
 def rates(report: Report) -> str:

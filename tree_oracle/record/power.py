@@ -1,0 +1,32 @@
+"""Power: whether wrong answers that are planted behind an adapter are noticed through it.
+
+Each is planted beside its twin, which takes the same way with nothing changed:
+
+    of some case the twin passes, and the wrong answer fails      caught
+    of no case that, though answers were changed and twins pass   missed: what the check passed here says nothing
+    no answer could be changed, or no twin passes                 not planted: nothing is known
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Catch(StrEnum):
+    """What came of one planted answer."""
+
+    CAUGHT = "caught"
+    MISSED = "missed"
+    NOT_PLANTED = "not planted"
+
+
+class Planted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One wrong answer, through one method of an adapter."""
+
+    seam: str
+    wrong: str  # what was planted
+    check: str  # that has to notice it
+    catch: Catch
+    reason: str = ""  # why it could not be planted
