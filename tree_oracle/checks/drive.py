@@ -7,7 +7,7 @@ them too and disagrees, its record contradicts itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -69,14 +69,20 @@ def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any =
     return _DRIVES[seam](decoder, case, vocab_size)
 
 
-def drive_text(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
-    """The same through ``generate``, for checks of whole texts: what was committed before it only the first round of a text
-    shows, since over n rounds it takes n^2 tokens.
+def read_rounds(
+    rounds: Sequence[Round], prompt: tuple[int, ...], vocab_size: int, *, prompt_only: bool = False
+) -> tuple[Round, ...]:
+    """The rounds of one text that were recorded, read as those that ``generate`` answers: nobody is called, and nothing is
+    copied to be compared afterwards.
+
+    Args:
+        prompt_only: for checks of whole texts. What was committed before it only the first round of a text shows, since over n
+            rounds it takes n^2 tokens.
 
     Raises:
-        AdapterError, DecoderError, Unsupported, NotTaken: as for ``drive``.
+        AdapterError, DecoderError: as for ``drive``.
     """
-    return _generate(decoder, case, vocab_size, prompt_only=True)
+    return tuple(_replace(round_, request=0) for round_ in _text(list(rounds), prompt, vocab_size, prompt_only))
 
 
 def _ask(owner: Any, method: str, *arguments: Any) -> Any:
@@ -142,14 +148,14 @@ def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.nd
     return _known(prefix, tree, emitted=emitted, accepted=accepted, bonus=bonus)
 
 
-def _generate(decoder: Any, case: Case, vocab_size: int, *, prompt_only: bool = False) -> tuple[Round, ...]:
+def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.limits is None:
         raise UsageError("a case for generate holds no limits")
     prompts, draft = _prompts(case), _watched(case, vocab_size)
     answer = ask_with_limits(decoder, "generate", prompts, _replace(case.limits), case, draft)
     protect("generate", lambda: _refuse_mapping(answer, "generate answers", "a list with one entry for each prompt"))
     entries = protect("generate", lambda: answers.sequence(answer, "generate", len(prompts)))
-    texts = [_text(entry, prompt, vocab_size, prompt_only) for prompt, entry in zip(prompts, entries, strict=True)]
+    texts = [_text(entry, prompt, vocab_size) for prompt, entry in zip(prompts, entries, strict=True)]
     rounds = tuple(_replace(round_, request=number) for number, text in enumerate(texts) for round_ in text)
     if draft is None:
         return rounds
@@ -167,7 +173,7 @@ def _prompts(case: Case) -> list[tuple[int, ...]]:
     return [request.prompt for request in case.batch] or [case.prefix]
 
 
-def _text(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool) -> tuple[Round, ...]:
+def _text(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool = False) -> tuple[Round, ...]:
     return protect("generate", lambda: _generation(entry, prompt, vocab_size, prompt_only))
 
 
@@ -188,12 +194,15 @@ def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_onl
     )
     if not are_rounds(entry):
         return (Round(emitted=answers.tokens(entry, "generate", vocab_size), prefix=prompt),)
-    committed, rounds = list(prompt), list[Round]()
+    rounds: list[Round] = []
     for shown in answers.entries(entry, "generate", "rounds"):
-        before = None if prompt_only and rounds else tuple(committed)
+        before = (None if prompt_only else _after(rounds[-1])) if rounds else prompt
         rounds.append(read_round(shown, before, None, vocab_size))
-        committed += rounds[-1].emitted
     return tuple(rounds)
+
+
+def _after(round_: Round) -> tuple[int, ...]:
+    return (*(round_.prefix or ()), *round_.emitted)
 
 
 def _refuse_mapping(answer: Any, what: str, expected: str) -> None:

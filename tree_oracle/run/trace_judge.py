@@ -17,8 +17,7 @@ import msgspec
 import numpy as np
 
 from tree_oracle.checks import Check, witness_of
-from tree_oracle.checks.drive import drive, drive_text
-from tree_oracle.decoder.seams import Seam
+from tree_oracle.checks.drive import read_rounds
 from tree_oracle.record import (
     Case,
     CheckResult,
@@ -219,12 +218,10 @@ def _is_chain(round_: Round) -> bool:
 
 
 def _answer(recounted: Recounted) -> Answer:
-    """Drive the replay once, through the seam of whole generations, as any other decoder."""
-    replay, case, vocab_size = recounted.replay, recounted.case, recounted.truth.vocab_size
+    """Read the rounds once, as those of any decoder that shows rounds of whole generations."""
+    replay = recounted.replay
     try:
-        rounds = (
-            drive_text(replay, case, vocab_size) if recounted.text else drive(replay, Seam.GENERATE, case, vocab_size)
-        )
+        rounds = read_rounds(replay.rounds, replay.prompt, recounted.truth.vocab_size, prompt_only=recounted.text)
     except TreeOracleError as error:
         refusal = error
 
