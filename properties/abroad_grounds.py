@@ -185,6 +185,18 @@ def broken(target):
     raise RuntimeError("no weights")
 
 
+class Stopless(Right):
+    def generate(self, prompts, limits):
+        if limits.stop or limits.min_new:
+            raise NotImplementedError("only caps and end tokens")
+        return super().generate(prompts, limits)
+
+
+class Unwilling(Right):
+    def generate(self, prompts, limits):
+        raise NotImplementedError(f"no text of {limits.max_new_tokens} tokens")
+
+
 class Mute:
     def __init__(self, target):
         pass

@@ -92,11 +92,11 @@ def wide(path: Path, prompt: list[int], *, rounds: int, rows: bool) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("rows", "times"), [(False, 2), (True, 10)], ids=["tokens", "rows"])
+@pytest.mark.parametrize(("rows", "times"), [(False, 3), (True, 11)], ids=["tokens", "rows"])
 def test_the_text_before_a_round_is_copied_a_few_times_by_all_checks_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: bool, times: int
 ) -> None:
-    """Of a round behind 20,000 tokens they are copied twice, once for each way to read it; to ask rows that came with it, ten times."""
+    """Of a round behind 20,000 tokens they are copied once for each of three ways to read it; where rows came with it, eleven times."""
     before, rounds, copied = 20_000, 6, list[int]()
     path = wide(tmp_path / "t.jsonl", [place % 40 for place in range(before)], rounds=rounds, rows=rows)
 

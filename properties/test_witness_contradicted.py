@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.witness import contradiction
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.decoder.tap_count import counted
-from tree_oracle.decoder.tap_slip import slipped
+from tree_oracle.decoder.tap_slip import is_over, slipped
 from tree_oracle.record import Call, Limits, Report, Round, Status, Work
 from tree_oracle.report.certificate.claims import may_not_say
 from tree_oracle.report.words import witness_words
@@ -73,9 +74,9 @@ def test_a_draft_is_seen_wherever_it_is_scored(prompt: Tokens, emitted: Tokens, 
     past = data.draw(st.sampled_from([0, len(known) - 1]))
     draft = Call((*known[past:], data.draw(st.integers(0, 9))), past)
     place = next(i for i, call in enumerate(calls) if call.past + len(call.tokens) == len(known))
-    assert passes_of([*calls[:place], draft, *calls[place:]], [(prompt, emitted)]) is Passes.DRAFT
+    assert passes_of([*calls[:place], draft, *calls[place:]], [(prompt, emitted)]) is Passes.TWICE
     unreadable = Call((), past)
-    assert passes_of([*calls, unreadable], [(prompt, emitted)]) is Passes.DRAFT
+    assert passes_of([*calls, unreadable], [(prompt, emitted)]) is Passes.TWICE
 
 
 def test_what_is_not_seen_contradicts_no_claim() -> None:
@@ -87,10 +88,13 @@ def test_what_is_not_seen_contradicts_no_claim() -> None:
     }
     assert said == {
         Passes.DRAFT: (False, False),
+        Passes.TWICE: (True, False),
         Passes.PLAIN: (True, True),
         Passes.UNSEEN: (True, False),
         Passes.BESIDE: (True, True),
         Passes.LED: (True, True),
+        Passes.IGNORED: (True, True),
+        Passes.UNHEEDED: (True, False),
         None: (False, False),
     }
     assert passes_of([], [((5,), (1, 2, 3))]) is Passes.UNSEEN
@@ -323,7 +327,7 @@ def test_a_wrong_row_is_slipped_into_passes_over_the_text_alone(text: Tokens, da
         cache = DynamicCache()
         if cached:
             model(torch.tensor([text[:cached]]), past_key_values=cache)
-        with slipped(model, [text], spared=[spared]) as slips:
+        with slipped(model, partial(is_over, texts=[text]), spared=[spared]) as slips:
             wrong = model(torch.tensor([text[cached:]]), past_key_values=cache).logits[0]
             assert model(torch.tensor([longer])).logits[0].equal(right)
         assert slips.made == 1

@@ -13,7 +13,9 @@ the calls of plain decoding do not account for every token. What runs behind the
 no tokens needs no pass.
 
 A drafter that is the target itself, without a cache, makes the calls of plain decoding, and its drafts are never refused: by
-their calls nobody can tell the two apart. Where a second decoder can be had it is led astray (``tree_oracle.run.astray``).
+their calls nobody can tell the two apart. Nor can anybody tell by its calls whether the answer of a pass that scores a draft is
+used, where passes over the text alone account for every token as well. Where a second decoder can be had it is led astray
+(``tree_oracle.run.astray``).
 """
 
 from __future__ import annotations
@@ -32,10 +34,13 @@ class Passes(StrEnum):
     """What the calls of the target that were seen show."""
 
     DRAFT = "a pass scores a draft, for all that can be told"
+    TWICE = "a pass scores a draft, and passes over the text before it alone account for every token as well"
     PLAIN = "every token is decided by a pass over the text before it, and no pass scores a draft"
     UNSEEN = "no pass that scores a draft is seen, and not every token is accounted for"
     BESIDE = "a pass scores a draft, and every token is decided by a pass over the text before it all the same"
     LED = "every token is decided by a pass over the text before it, and changes with it"
+    IGNORED = "as with TWICE; the text changes with these passes, and not with those that score a draft"
+    UNHEEDED = "a pass scores a draft, and whatever it answers the text and what is claimed of it are the same"
 
 
 @dataclass(slots=True)
@@ -75,17 +80,42 @@ def texts_of(case: Case, rounds: Sequence[Round]) -> list[Text]:
     return [(prompts[own[0].request], text_of(own)) for own in by_request(rounds)]
 
 
+class Plainly:
+    """Plain decoding of some texts, followed call by call."""
+
+    def __init__(self, texts: Sequence[Text]) -> None:
+        self._requests = [_Request(len(prompt), (*prompt, *emitted), len(prompt)) for prompt, emitted in texts]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every token is accounted for."""
+        return all(request.is_done for request in self._requests)
+
+    def makes(self, call: Call) -> bool:
+        """Whether it makes such a call, which is done then; one over a single token scores no draft whatever it runs."""
+        taken = [
+            request.takes(call) for request in self._requests if call.tokens
+        ]  # no tokens: nobody can tell what it runs
+        return any(taken) or len(call.tokens) == 1
+
+    def is_of_another(self, call: Call) -> bool:
+        """Whether a call begins a text that is none of these."""
+        return all(request.is_of_another(call) for request in self._requests)
+
+    def scores_a_draft(self, call: Call) -> bool:
+        """Whether a call scores a draft of these texts, for all that can be told; one that plain decoding makes is done."""
+        return not self.makes(call) and not self.is_of_another(call)
+
+
 def passes_of(calls: Sequence[Call], texts: Sequence[Text]) -> Passes:
     """What these calls, in order, show of texts."""
-    requests = [_Request(len(prompt), (*prompt, *emitted), len(prompt)) for prompt, emitted in texts]
-    strangers = False
+    plainly, drafts, strangers = Plainly(texts), False, False
     for call in calls:
-        taken = [request.takes(call) for request in requests if call.tokens]
-        if any(taken) or len(call.tokens) == 1:  # no tokens: nobody can tell what it runs
-            continue
-        if not all(request.is_of_another(call) for request in requests):
-            return Passes.DRAFT
-        strangers = True
-    if all(request.is_done for request in requests):
+        if not plainly.makes(call):
+            stranger = plainly.is_of_another(call)
+            drafts, strangers = drafts or not stranger, strangers or stranger
+    if drafts:
+        return Passes.TWICE if plainly.is_done else Passes.DRAFT
+    if plainly.is_done:
         return Passes.PLAIN
     return Passes.DRAFT if strangers else Passes.UNSEEN

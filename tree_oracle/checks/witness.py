@@ -6,7 +6,9 @@ suggests one; one lump of tokens does not. Where a decoder generates by a target
 calls of the very run that is judged have the last word:
 
     a pass that may score a draft was seen         a claim is believed, and so are steps of several tokens
-    the same, and yet plain decoding decides       steps are no witness; a claim fails WITNESS-03 where the tap can follow it
+    the same, and yet plain decoding decides       neither is a witness; a claim fails WITNESS-03 where the tap can follow it
+    the same, and nothing heeds what it answers    a claim is the decoder's own word, and believed; steps alone are no witness
+    the same beside plain decoding of every token  as in the line before, where no second decoder can be led astray
     plain decoding was seen to make every token    neither is a witness; where the tap can follow it, a claim fails WITNESS-03
     the same, and a wrong draft was put right      a claim is believed, and so are steps of several tokens
     no such pass, and not every token, was seen    a claim is the decoder's own word, and believed; steps alone are no witness
@@ -41,15 +43,21 @@ _ALIKE = (
     f"{_DECIDED}; a drafter that is the target itself, without a cache, makes the same calls, and nothing tells it from plain "
     "decoding here: hand over a factory target -> decoder and show rounds, draft with another model, or keep a cache"
 )
-_LED = (
-    f"{_DECIDED}, and a wrong row that is slipped into such a pass changes the text: nothing verifies what it decides"
-)
+_STRAYS = f"{_DECIDED}, and a wrong row that is slipped into such a pass changes the text"
+_LED = f"{_STRAYS}: nothing verifies what it decides"
 _BESIDE = f"{_DECIDED}; passes that score a draft were seen beside these, and decide nothing"
-_UNSEEN = (
-    "no witness that speculation ran: rounds of several tokens show no draft (tokens and parents, accepted, or work would), "
-    "and no pass of the target that scores one was seen"
+_IGNORED = (
+    f"{_STRAYS}; passes that score a draft were seen beside these, and wrong rows slipped into them change nothing"
 )
-_NONE = {Passes.LED: _LED, Passes.BESIDE: _BESIDE}
+_STEPS = "no witness that speculation ran: rounds of several tokens show no draft (tokens and parents, accepted, or work would)"
+_UNSEEN = f"{_STEPS}, and no pass of the target that scores one was seen"
+_UNHEEDED = f"{_STEPS}, and the text is the same whatever the passes answer that score one"
+_TWICE = (
+    f"{_STEPS}, and beside passes that score one the target was seen to run the text before every token alone: nothing tells "
+    "which of them decide; hand over a factory target -> decoder"
+)
+_NONE = {Passes.LED: _LED, Passes.BESIDE: _BESIDE, Passes.IGNORED: _IGNORED}
+_UNCLAIMED = {Passes.UNSEEN: _UNSEEN, Passes.UNHEEDED: _UNHEEDED, Passes.TWICE: _TWICE}  # unless rounds claim a draft
 
 
 def witness_of(rounds: Sequence[Round]) -> Witness:
@@ -92,12 +100,12 @@ def contradiction(rounds: Sequence[Round], passes: Passes | None) -> str:
         return _ALIKE if _suggest(rounds) else _PLAIN
     if passes is not None and passes in _NONE:
         return _NONE[passes]
-    return _UNSEEN if passes is Passes.UNSEEN and not any(map(_claims, rounds)) else ""
+    return _UNCLAIMED[passes] if passes in _UNCLAIMED and not any(map(_claims, rounds)) else ""
 
 
 def is_own_word(case: Case, rounds: Sequence[Round], passes: Passes | None) -> bool:
     """Whether nothing but the decoder's claims shows that a draft was verified, though its target could be watched."""
-    return passes is Passes.UNSEEN and any(map(_claims, rounds)) and speculated(case, rounds)
+    return passes in _UNCLAIMED and any(map(_claims, rounds)) and speculated(case, rounds)
 
 
 def need_witness(view: View) -> None:
@@ -142,7 +150,7 @@ def _told(rounds: Sequence[Round]) -> Iterator[tuple[Round, Work]]:
     count = Counter(round_.request for round_ in rounds)
     for round_ in rounds:
         beyond = max(len(round_.emitted) - 1, 0)
-        drafted = beyond if round_.tokens is None else len(round_.tokens) - 1
+        drafted = beyond if round_.tokens is None else max(len(round_.tokens) - 1, 0)
         accepted = beyond if round_.accepted is None else len(round_.accepted)
         if round_.tokens is not None or round_.accepted is not None:
             yield round_, Work(rounds=1, drafted=drafted, accepted=accepted)

@@ -1,17 +1,21 @@
-"""Slipping a wrong row into what the target answers, to learn by which pass a token is decided.
+"""Slipping wrong rows into what the target answers, to learn by which pass a token is decided.
 
-    with slipped(target.model, [(5, 6, 7)], spared=()) as slips:
+    with slipped(target.model, lambda call: is_over(call, [(5, 6, 7)]), spared=()) as slips:
         decoder.generate([[5, 6]], limits)
 
-Every pass over exactly one of the texts, in one piece or above cached rows, answers with a last row whose best token is another
-one. Plain decoding emits that token. Who drafts it and verifies it by a longer pass, whose rows are as they are, does not: the
-right token stands in the text, and the pass that scored the wrong one was seen. The model is changed for nobody else, and no
-longer than the block lasts.
+Every pass that is picked answers with a last row whose best token is another one; with ``every_row`` all of its rows do. Plain
+decoding emits that token where the pass runs exactly the text as far as it is decided. Who drafts it and verifies it by a
+longer pass, whose rows are as they are, does not: the right token stands in the text, and a pass was seen that scored the wrong
+one.
+
+The other token leads by as much as the whole row spread before, and more: whoever looks again by a second pass where a choice
+is close has no cause to. The model is changed for nobody else, and no longer than the block lasts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -40,18 +44,23 @@ def is_over(call: Call, texts: Collection[Text]) -> bool:
 
 
 @contextmanager
-def slipped(model: Any, texts: Collection[Text], spared: Collection[int]) -> Iterator[Slips]:
-    """Change the last row of every pass of ``model`` over one of ``texts``; no token of ``spared`` becomes the best one."""
+def slipped(
+    model: Any, picks: Callable[[Call], bool], spared: Collection[int], *, every_row: bool = False
+) -> Iterator[Slips]:
+    """Change the last row, or every row, of every pass of ``model`` that is picked.
+
+    ``picks`` is asked once for each pass, in order. No token of ``spared`` becomes the best one.
+    """
     slips, under_way = Slips(), list[bool]()
 
     def begin(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        under_way.append(is_over(call_of(module, args, kwargs), texts))
+        under_way.append(picks(call_of(module, args, kwargs)))
 
     def end(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         if not under_way.pop():
             return output
         slips.made += 1
-        logits = _misled(output["logits"] if isinstance(output, Mapping) else output[0], spared)
+        logits = _misled(output["logits"] if isinstance(output, Mapping) else output[0], spared, every_row=every_row)
         if not isinstance(output, Mapping):
             return (logits, *output[1:])
         output["logits"] = logits  # type: ignore[index]
@@ -66,11 +75,16 @@ def slipped(model: Any, texts: Collection[Text], spared: Collection[int]) -> Ite
 
 
 @torch.no_grad()
-def _misled(logits: Float[Tensor, "1 kept vocab"], spared: Collection[int]) -> Float[Tensor, "1 kept vocab"]:
-    """A copy in which the second best token of the last row, of those that are not spared, is the best."""
+def _misled(
+    logits: Float[Tensor, "batch kept vocab"], spared: Collection[int], *, every_row: bool
+) -> Float[Tensor, "batch kept vocab"]:
+    """A copy in which the second best token of these rows, of those that are not spared, is the best by far."""
     changed = logits.clone()
-    row = changed[0, -1]
-    best, *others = row.argsort(descending=True).tolist()
-    other = next(token for token in others if token not in spared)
-    row[other] = row[best] + 1
+    rows = changed if every_row else changed[:, -1:]
+    best = rows.argmax(dim=-1, keepdim=True)
+    others = rows.scatter(-1, best, -math.inf)
+    others[..., [token for token in spared if token < rows.shape[-1]]] = -math.inf
+    highest = rows.gather(-1, best)
+    lowest = rows.where(rows.isfinite(), highest).amin(dim=-1, keepdim=True)
+    rows.scatter_(-1, others.argmax(dim=-1, keepdim=True), 2 * highest - lowest + 1)
     return changed

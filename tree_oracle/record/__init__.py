@@ -39,6 +39,9 @@ from tree_oracle.record.limits import Limits as Limits
 from tree_oracle.record.limits import limit_words as limit_words
 from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
+from tree_oracle.record.ranges import Count as Count
+from tree_oracle.record.ranges import Number as Number
+from tree_oracle.record.ranges import Token as Token
 from tree_oracle.record.report import CheckResult as CheckResult
 from tree_oracle.record.report import Ended as Ended
 from tree_oracle.record.report import HandedOn as HandedOn
@@ -53,6 +56,7 @@ from tree_oracle.record.round import LayerRows as LayerRows
 from tree_oracle.record.round import Round as Round
 from tree_oracle.record.round import RowKind as RowKind
 from tree_oracle.record.round import ScoreKind as ScoreKind
+from tree_oracle.record.size import size_of as size_of
 from tree_oracle.record.status import Level as Level
 from tree_oracle.record.status import Status as Status
 from tree_oracle.record.status import worst as worst

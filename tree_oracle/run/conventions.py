@@ -18,6 +18,7 @@ from tree_oracle.checks.row_forms import form_words
 from tree_oracle.decoder import Seam
 from tree_oracle.record import TreeData, TreeOracleError
 from tree_oracle.run.described_conventions import described_hint
+from tree_oracle.run.root_conventions import root_hint
 from tree_oracle.run.round_conventions import generated_rounds, rounds_hint, session_rounds, wrong_rows
 from tree_oracle.run.small_trees import PREFIX, TREE, due_mask, due_positions
 from tree_oracle.run.subject import Subject
@@ -154,7 +155,7 @@ def _session_hint(subject: Subject) -> str:
 
 
 def _generate_hint(subject: Subject) -> str:
-    return text_hint(subject) or rounds_hint(generated_rounds(subject), subject.truth)
+    return text_hint(subject) or root_hint(subject) or rounds_hint(generated_rounds(subject), subject.truth)
 
 
 _HINTS: dict[Seam, Callable[[Subject], str]] = {

@@ -19,6 +19,7 @@ from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.tally import Finished, witness_key
 
 _MODEL_ROWS = (Seam.TREE_LOGITS, Seam.SESSION, Seam.TAP, Seam.GENERATE)  # where rows are a model's and not the case's
+_WATCHED = (Seam.GENERATE, Seam.TAP)
 _TEXTS = (Seam.SESSION, Seam.GENERATE, Seam.TAP)  # where rounds follow one another
 
 
@@ -58,7 +59,7 @@ class Noted:
 
     def note(self, check: Check, source: Source, case: Case, outcome: Outcome, passes: Passes | None) -> None:
         """What one judged case shows; ``passes``: what the target was seen to run for it."""
-        contradicted = source.seam is Seam.GENERATE and bool(contradiction(outcome.rounds, passes))
+        contradicted = source.seam in _WATCHED and bool(contradiction(outcome.rounds, passes))
         rounds = () if contradicted else outcome.rounds
         name = self.witness(source, case, rounds)
         if source.seam is Seam.GENERATE and is_own_word(case, rounds, passes):

@@ -156,9 +156,8 @@ def _floor(done: list[Finished]) -> dict[str, str]:
 def _own_word(done: list[Finished]) -> dict[str, str]:
     """The line on texts whose drafts nobody but the decoder saw; none where there is no such text."""
     count = len({name for finished in done for name in finished.own_word})
-    told = (
-        f"by the decoder's own word in {counted(count, 'request')}: no pass of the target that scores a draft was seen"
-    )
+    requests = counted(count, "request")
+    told = f"by the decoder's own word in {requests}: no pass of the target that scores a draft was seen to decide"
     return {OWN_WORD: told} if count else {}
 
 

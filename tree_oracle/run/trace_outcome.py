@@ -1,0 +1,47 @@
+"""One case of a trace, read and judged like that of any other decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+
+from tree_oracle.checks import Check
+from tree_oracle.checks.drive import read_rounds
+from tree_oracle.record import Case, Round, Status, TieRule, TreeOracleError
+from tree_oracle.run.outcome import Outcome, outcome_of
+from tree_oracle.run.trace_cases import Recounted
+from tree_oracle.trace import NotRecorded, RecordedTruth
+
+Answer = Callable[[Case], tuple[Round, ...]]
+
+
+def answer_of(recounted: Recounted) -> Answer:
+    """Read the rounds once, as those of any decoder that shows rounds of whole generations."""
+    replay = recounted.replay
+    try:
+        rounds = read_rounds(replay.rounds, replay.prompt, recounted.truth.vocab_size, prompt_only=recounted.text)
+    except TreeOracleError as error:
+        refusal = error
+
+        def refuse(case: Case) -> tuple[Round, ...]:
+            raise refusal.with_traceback(None)
+
+        return refuse
+    if recounted.parted is not None:
+        place, prefix = recounted.parted
+        rounds = (*rounds[:place], msgspec.structs.replace(rounds[place], prefix=prefix), *rounds[place + 1 :])
+    return lambda case: (*rounds, *recounted.controls)
+
+
+def judged_by(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRule) -> Outcome:
+    """Judge what the trace answered."""
+    try:
+        outcome = outcome_of(check, recounted.case, recounted.truth, answer, tie_rule)
+    except NotRecorded as nothing:
+        return Outcome(Status.NOT_OBSERVABLE, reason=str(nothing))
+    if outcome.status is Status.FAILED and isinstance(recounted.truth, RecordedTruth) and recounted.truth.blind:
+        said = "no control row is repeated, so nobody knows how far rows differ without a fault"
+        return replace(outcome, status=Status.UNDECIDED, findings=(), reason=f"{outcome.reason}; {said}")
+    return outcome
