@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from tree_oracle.checks import Check
-from tree_oracle.checks.drive import read_rounds
+from tree_oracle.checks.read_texts import read_rounds
 from tree_oracle.record import Case, Round, Status, TieRule, TreeOracleError
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.trace_cases import Recounted
