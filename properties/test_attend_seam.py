@@ -130,6 +130,18 @@ def test_a_leak_is_named_with_its_key_and_what_it_is() -> None:
     assert "its own keys are 121 of the prefix and nodes [0, " in str(found.expected)
 
 
+def test_a_leak_that_may_be_of_several_keys_names_them_all() -> None:
+    """Where keys share a place in the output and none of them was aimed at, no single one is blamed."""
+    (found,) = findings(LISTED["128 nodes over 140 keys"], leaking(45, 40))
+    assert found.sentence == "node 45 sees one of columns [52, 116], nodes from 12 on"
+    (found,) = findings(LISTED["256 nodes over 300 keys"], leaking(45, 40))
+    assert found.sentence.startswith(
+        "node 45 gives column 40 of the prefix, or one that it must not see of columns [84, "
+    )
+    (found,) = findings(LISTED["every bit of 256 nodes over 300 keys"], leaking(45, 40))
+    assert found.sentence == "node 45 sees node 40, a node on another branch"
+
+
 def test_an_operator_that_is_wrong_everywhere_makes_no_room_for_itself() -> None:
     """A mask that is never applied fails by every law, however wrong all of its rows are."""
     unmasked = lambda q, k, v, tree, prefix_len, layout: masked(q, k, v, np.ones_like(layout.visible))  # noqa: E731

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from trace_grounds import fields_of, long_trace, numbered
 
 from tree_oracle.checks import choose
+from tree_oracle.checks.along import Along
 from tree_oracle.checks.read_round import read_round
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.record import AdapterError, Limits, Status
@@ -68,6 +70,66 @@ def test_twice_the_rounds_take_twice_the_memory(tmp_path: Path, written: Callabl
     once, twice = (written(tmp_path / f"{n}.jsonl", rounds=n) for n in (rounds, 2 * rounds))
     judge_trace(once, FEW)  # so that what is made once in a process is there
     assert peak(twice) <= 2.5 * peak(once)
+
+
+def wide(path: Path, prompt: list[int], *, rounds: int, rows: bool) -> Path:
+    """A few rounds behind a long prompt, with the decoder's own rows or without."""
+    with Recorder(path, rows="whole") as trace:
+        request, root = trace.request(prompt, max_new_tokens=3 * rounds), prompt[-1]
+        for place in range(rounds):
+            new = [place, place + 1, place + 2]
+            trace.round(
+                request,
+                emitted=new,
+                tokens=[root, *new[:2], 9],
+                parents=[-1, 0, 1, 0],
+                accepted=[1, 2],
+                rows=np.eye(40, dtype=np.float32)[[*new, 9]] if rows else None,
+                end="cap" if place == rounds - 1 else None,
+            )
+            root = new[-1]
+        trace.done(request)
+    return path
+
+
+@pytest.mark.parametrize(("rows", "times"), [(False, 3), (True, 11)], ids=["tokens", "rows"])
+def test_the_text_before_a_round_is_copied_a_few_times_by_all_checks_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: bool, times: int
+) -> None:
+    """Of a round behind 20,000 tokens they are copied once for each of three ways to read it; where rows came with it, eleven times."""
+    before, rounds, copied = 20_000, 6, list[int]()
+    path = wide(tmp_path / "t.jsonl", [place % 40 for place in range(before)], rounds=rounds, rows=rows)
+
+    def counting(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def counted(*given: Any) -> Any:
+            copied.append(before)
+            return real(*given)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    counting(requests_module.Request, "prefix")
+    counting(Along, "__iter__")
+    report = judge_trace(path, choose())
+    assert not any(result.status in (Status.FAILED, Status.ERROR) for result in report.results)
+    assert sum(copied) <= times * rounds * before
+
+
+@given(st.lists(st.integers(0, 9)).map(tuple), st.lists(st.integers(0, 9)).map(tuple), st.data())
+def test_what_stands_along_a_branch_is_the_tuple_of_its_tokens(
+    prefix: tuple[int, ...], behind: tuple[int, ...], data: st.DataObject
+) -> None:
+    """It equals that tuple, hashes as it, and gives its parts."""
+    due, found = (*prefix, *behind), Along(prefix, behind)
+    same: Sequence[int] = found
+    assert same == due
+    assert (hash(found), len(found), tuple(found), repr(found)) == (hash(due), len(due), due, f"Along{due}")
+    assert found == Along(due, ())
+    assert same != (*due, 3)
+    place = data.draw(st.slices(len(due)))
+    assert found[place] == due[place]
+    assert [found[at] for at in range(-len(due), len(due))] == [due[at] for at in range(-len(due), len(due))]
 
 
 def test_a_long_request_is_judged_like_any_other(tmp_path: Path) -> None:

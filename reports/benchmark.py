@@ -5,6 +5,7 @@
 2. ``doctor`` and the whole battery on the reference decoder, beyond the import of torch and transformers.
 3. Cases until each planted fault is caught by its check: median and maximum.
 4. A generation of the reference decoder under the tap against the same without it, a prompt of 8 tokens and 64 more.
+5. All checks on one recorded request of 2,500, 5,000 and 10,000 rounds of three tokens each.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
 PREFIX = 128
 REPEATS = 5
+LONG = (2_500, 5_000, 10_000)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -88,6 +91,31 @@ def tap_ratio(spec: str) -> tuple[float, float, float]:
     return under, bare, statistics.median(slow / fast for slow, fast in pairs)
 
 
+def judging(rounds: int) -> float:
+    """Seconds that all checks take on one recorded request of so many rounds."""
+    from tree_oracle.checks import choose
+    from tree_oracle.run.trace_judge import judge_trace
+    from tree_oracle.trace import Recorder
+
+    with TemporaryDirectory() as folder:
+        path, root = Path(folder) / "long.jsonl", 3
+        with Recorder(path, decoder="long", target="none") as trace:
+            request = trace.request([1, 2, root], max_new_tokens=3 * rounds)
+            for place in range(rounds):
+                new = [300 + (7 * place + more) % 500 for more in range(3)]
+                trace.round(
+                    request,
+                    emitted=new,
+                    tokens=[root, *new[:2], 9],
+                    parents=[-1, 0, 1, 0],
+                    accepted=[1, 2],
+                    end="cap" if place == rounds - 1 else None,
+                )
+                root = new[-1]
+            trace.done(request)
+        return seconds(lambda: judge_trace(path, choose()))
+
+
 def main() -> None:
     """Measure everything and print it."""
     bare = seconds(lambda: __import__("torch") and __import__("transformers"))
@@ -110,6 +138,8 @@ def main() -> None:
     )
     for spec, (under, bare, ratio) in taps.items():
         print(f"| a generation under the tap / without it, {spec} | {ratio:.2f}x ({under:.3f} s / {bare:.3f} s) |")
+    for rounds in LONG:
+        print(f"| all checks on one recorded request of {rounds:,} rounds | {judging(rounds):.1f} s |")
 
 
 if __name__ == "__main__":

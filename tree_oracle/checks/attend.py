@@ -87,8 +87,10 @@ def _leaked_to_class(seen: SeenAttention, inputs: Aimed, head: int, node: int) -
         )
     aimed = int(inputs.targets[head, node])
     column = aimed if aimed in within else int(within[-1])
+    told = column == aimed or len(within) == 1  # else the columns of a class cannot be told apart
+    what = seen.column(column, node) if told else f"one of columns {listing(within)}, nodes from {seen.cached} on"
     return fail(
-        f"node {node} sees {seen.column(column, node)}",
+        f"node {node} sees {what}",
         expected=f"no weight on it: {_keys(seen, node)}",
         seen=f"a weight of {found.max():.3g} in head {head}; errors of rounding are at most {seen.room:.3g} here",
         round=seen.index,
@@ -137,6 +139,8 @@ def _misweighted_class(seen: SeenAttention, inputs: Aimed, head: int, node: int)
     worst = int(off.argmax())
     within = own[classes[own] == mine[worst]]
     what = seen.column(int(within[0]), node) if len(within) == 1 else f"columns {listing(within)}"
+    others = np.setdiff1d(np.flatnonzero(classes == mine[worst]), own)  # in the same place of the output
+    what += f", or one that it must not see of columns {listing(others)}," if len(others) else ""
     return fail(
         f"node {node} gives {what} a weight of {shared[worst]:.3g}",
         expected=f"{due[worst]:.6g}, as in ordinary attention over {_keys(seen, node)}",

@@ -7,7 +7,7 @@ them too and disagrees, its record contradicts itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ from tree_oracle.checks.drive_session import session_rounds
 from tree_oracle.checks.due import ending
 from tree_oracle.checks.guard import call, protect
 from tree_oracle.checks.handing import NotTaken, ask_with_limits
-from tree_oracle.checks.read_round import are_rounds, read_round
+from tree_oracle.checks.read_texts import read_text, refuse_mapping
 from tree_oracle.checks.tags import refuse_misfit, table_of, tagged
 from tree_oracle.checks.unread import held_against
 from tree_oracle.checks.view import text_of
@@ -31,7 +31,6 @@ from tree_oracle.decoder.drafters import ToldDraft
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.decoder.tap_errors import Undrafted, Unfinished
 from tree_oracle.record import (
-    AdapterError,
     Array,
     Call,
     Case,
@@ -46,8 +45,6 @@ from tree_oracle.tree import CandidateTree
 
 Drive = Callable[[Any, Case, int], tuple[Round, ...]]
 Struct = TypeVar("Struct", bound=msgspec.Struct)
-
-_NAMED = 4  # keys of a mapping that are named
 
 
 def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any = None) -> tuple[Round, ...]:
@@ -67,16 +64,6 @@ def drive(decoder: Any, seam: Seam, case: Case, vocab_size: int, *, model: Any =
     if seam is Seam.SESSION:
         return session_rounds(decoder, case, vocab_size, model)
     return _DRIVES[seam](decoder, case, vocab_size)
-
-
-def drive_text(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
-    """The same through ``generate``, for checks of whole texts: what was committed before it only the first round of a text
-    shows, since over n rounds it takes n^2 tokens.
-
-    Raises:
-        AdapterError, DecoderError, Unsupported, NotTaken: as for ``drive``.
-    """
-    return _generate(decoder, case, vocab_size, prompt_only=True)
 
 
 def _ask(owner: Any, method: str, *arguments: Any) -> Any:
@@ -142,14 +129,14 @@ def _accepted(decoder: Any, prefix: tuple[int, ...], tree: TreeData, rows: np.nd
     return _known(prefix, tree, emitted=emitted, accepted=accepted, bonus=bonus)
 
 
-def _generate(decoder: Any, case: Case, vocab_size: int, *, prompt_only: bool = False) -> tuple[Round, ...]:
+def _generate(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     if case.limits is None:
         raise UsageError("a case for generate holds no limits")
     prompts, draft = _prompts(case), _watched(case, vocab_size)
     answer = ask_with_limits(decoder, "generate", prompts, _replace(case.limits), case, draft)
-    protect("generate", lambda: _refuse_mapping(answer, "generate answers", "a list with one entry for each prompt"))
+    protect("generate", lambda: refuse_mapping(answer, "generate answers", "a list with one entry for each prompt"))
     entries = protect("generate", lambda: answers.sequence(answer, "generate", len(prompts)))
-    texts = [_text(entry, prompt, vocab_size, prompt_only) for prompt, entry in zip(prompts, entries, strict=True)]
+    texts = [read_text(entry, prompt, vocab_size) for prompt, entry in zip(prompts, entries, strict=True)]
     rounds = tuple(_replace(round_, request=number) for number, text in enumerate(texts) for round_ in text)
     if draft is None:
         return rounds
@@ -167,10 +154,6 @@ def _prompts(case: Case) -> list[tuple[int, ...]]:
     return [request.prompt for request in case.batch] or [case.prefix]
 
 
-def _text(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool) -> tuple[Round, ...]:
-    return protect("generate", lambda: _generation(entry, prompt, vocab_size, prompt_only))
-
-
 def _watched(case: Case, vocab_size: int) -> Watched | None:
     """The drafter of the case."""
     if case.drafter is None or case.limits is None:
@@ -179,32 +162,6 @@ def _watched(case: Case, vocab_size: int) -> Watched | None:
     return Watched(
         ToldDraft(case.drafter.name, case.prefix, case.drafter.text, vocab_size, (*case.drafter.special, *ends))
     )
-
-
-def _generation(entry: Any, prompt: tuple[int, ...], vocab_size: int, prompt_only: bool) -> tuple[Round, ...]:
-    """Rounds if the decoder shows rounds; otherwise one round that knows nothing but its tokens."""
-    _refuse_mapping(
-        entry, "an entry of what generate answers is", "the new tokens of one prompt, or a list of its rounds"
-    )
-    if not are_rounds(entry):
-        return (Round(emitted=answers.tokens(entry, "generate", vocab_size), prefix=prompt),)
-    committed, rounds = list(prompt), list[Round]()
-    for shown in answers.entries(entry, "generate", "rounds"):
-        before = None if prompt_only and rounds else tuple(committed)
-        rounds.append(read_round(shown, before, None, vocab_size))
-        committed += rounds[-1].emitted
-    return tuple(rounds)
-
-
-def _refuse_mapping(answer: Any, what: str, expected: str) -> None:
-    """A mapping has many tokens or rounds by name, of which nobody here knows which are meant.
-
-    Raises:
-        AdapterError: it is one.
-    """
-    if isinstance(answer, Mapping):
-        names = ", ".join(repr(name)[:40] for name, _ in zip(answer, range(_NAMED), strict=False))
-        raise AdapterError(f"{what} a {type(answer).__name__} with keys {names or 'none'}; expected {expected}")
 
 
 def _tapped(decoder: Any, case: Case, vocab_size: int, model: Any) -> tuple[Round, ...]:

@@ -53,5 +53,6 @@ def an_ordinary_round_emits_one_more(view: View) -> Iterator[Finding]:
 
 def _is_cut(view: View, round_: Round) -> bool:
     """Whether the limits end the text of a request within this round."""
-    text, limits = (*(round_.prefix or ()), *round_.emitted)[len(view.case.prefix) :], view.case.limits
+    prefix, asked, limits = round_.prefix or (), len(view.case.prefix), view.case.limits
+    text = (*prefix[asked:], *round_.emitted[max(asked - len(prefix), 0) :])
     return limits is not None and not view.case.batch and ending(text, limits, len(view.case.prefix)) is not None

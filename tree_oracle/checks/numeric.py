@@ -134,7 +134,7 @@ def rows_do_not_depend_on_width(view: View) -> Iterator[Finding]:
     compared = False
     for index, round_ in enumerate(view.rounds):
         for node, row in enumerate(seen_rows(round_)):
-            text = history(round_, node)
+            text = tuple(history(round_, node))
             before = first.setdefault(text, (index, node, row))
             compared |= before[0] != index
             if not np.array_equal(row, before[2]) and _counts(view, text, row_gap(row, before[2])):

@@ -101,12 +101,12 @@ def _elsewhere(round_: Round, node: int) -> Iterator[tuple[str, Text]]:
     prefix, tokens, parents = shown(round_)
     if node:
         yield "with the history of the root", prefix
-        yield "one token late, with the history of its parent", history(round_, parents[node])
+        yield "one token late, with the history of its parent", tuple(history(round_, parents[node]))
     yield "with every earlier slot in its history", (*prefix, *tokens[1 : node + 1])
     yield "with the whole tree in its history", (*prefix, *tokens[1:])
     for other in range(1, len(tokens)):
         if node not in branch(parents, other) and other not in branch(parents, node):
-            yield f"with the history of node {other}, {relation(parents, node, other)}", history(round_, other)
+            yield f"with the history of node {other}, {relation(parents, node, other)}", tuple(history(round_, other))
 
 
 def _left(before: Round, round_: Round) -> Iterator[tuple[str, Text]]:
@@ -125,7 +125,7 @@ def _left(before: Round, round_: Round) -> Iterator[tuple[str, Text]]:
 def _wrong(
     view: View, index: int, node: int, raw: np.ndarray, seen: np.ndarray, suspected: Iterator[tuple[str, Text]]
 ) -> Finding:
-    own = history(view.rounds[index], node)
+    own = tuple(history(view.rounds[index], node))
     (true,) = processed(view.case, raw[None], [own])
     with np.errstate(invalid="ignore"):
         place = int(np.nan_to_num(np.abs(seen - true), nan=0.0).argmax())

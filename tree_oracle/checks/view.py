@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from tree_oracle.checks.along import Along
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.record import Case, Round, TieRule, Truth
 from tree_oracle.verify.law import Declaration
@@ -82,10 +83,10 @@ def is_built_on(round_: Round) -> bool:
     return round_.end is None
 
 
-def history(round_: Round, node: int) -> tuple[int, ...]:
+def history(round_: Round, node: int) -> Along:
     """Every token up to and including ``node``: the prefix (root last), then the branch below the root."""
     prefix, tokens, parents = shown(round_)
-    return (*prefix, *(tokens[v] for v in branch(parents, node)[1:]))
+    return Along(prefix, tuple(tokens[v] for v in branch(parents, node)[1:]))
 
 
 def true_rows(view: View, round_: Round) -> Float[np.ndarray, "n vocab"]:

@@ -84,7 +84,7 @@ def wrong_histories(
 ) -> list[tuple[str, int, History]]:
     """Wrong histories, one of each kind for each history that has one: the kind, the history's number, the wrong history.
 
-    ``reach``: as for ``reach_of``.
+    ``reach``: as for ``target.reach.reach_of``.
     """
     draw = np.random.default_rng([seed, len(histories)])
     found = []
@@ -95,11 +95,6 @@ def wrong_histories(
             if wrong is not None and _seen(wrong, reach) != _seen(history, reach):
                 found.append((kind, number, wrong))
     return found
-
-
-def reach_of(layers: Sequence[int | None]) -> int | None:
-    """How many of its newest tokens a row can depend on, from the cached rows that each layer sees; None: on all."""
-    return None if any(layer is None for layer in layers) else 1 + sum(layer for layer in layers if layer is not None)
 
 
 def _seen(history: History, reach: int | None) -> History:

@@ -23,7 +23,7 @@ from tree_oracle.numerics.cell import Cell, Control, Figures, Found, Verdict
 from tree_oracle.numerics.compared import compare
 from tree_oracle.numerics.distance import Rows, spread
 from tree_oracle.numerics.gathered import Arrays, Gathered
-from tree_oracle.numerics.inputs import History, Instance, Lane, instances, reach_of, wrong_histories
+from tree_oracle.numerics.inputs import History, Instance, Lane, instances, wrong_histories
 from tree_oracle.numerics.neighbours import look_beside
 from tree_oracle.numerics.passes import Passes
 from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
@@ -33,7 +33,7 @@ from tree_oracle.numerics.weights import weights_of
 from tree_oracle.record import Unsupported, UsageError, counted, gaps
 from tree_oracle.target import Target, one_torch_thread
 from tree_oracle.target.backends import backend_for, kernel_named
-from tree_oracle.target.reach import reaches
+from tree_oracle.target.reach import reach_of, reaches
 from tree_oracle.target.sequential import SMALL
 from tree_oracle.target.sequential_shared import shared_rows
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tree_oracle.numerics.document import FORMAT, VERSION, ToleranceReport
-from tree_oracle.record.schema import document_schema
+from tree_oracle.record.schema import document_schema, write_schema
 
 SCHEMA = Path(__file__).parent / "schemas" / f"tolerance-{VERSION}.schema.json"
 
@@ -21,8 +21,7 @@ def schema_json() -> str:
 
 def main() -> None:
     """Write the committed file anew."""
-    SCHEMA.parent.mkdir(exist_ok=True)
-    SCHEMA.write_text(schema_json(), encoding="utf-8")
+    write_schema(SCHEMA, schema_json())
 
 
 if __name__ == "__main__":

@@ -44,11 +44,16 @@ def _pin_head(schema: dict[str, Any], form: str, version: int) -> None:
     schema["required"] = ["format", "version", *schema["required"]]
 
 
+def write_schema(file: Path, text: str) -> None:
+    """Write one committed file anew."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
 def main() -> None:
     """Write the committed files anew."""
-    FOLDER.mkdir(exist_ok=True)
     for name in NAMES:
-        (FOLDER / name).write_text(schema_json(name), encoding="utf-8")
+        write_schema(FOLDER / name, schema_json(name))
 
 
 if __name__ == "__main__":

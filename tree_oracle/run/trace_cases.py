@@ -200,6 +200,8 @@ def _are_laws(rows: Array | None) -> bool:
 
 def _known(truth: RecordedTruth, prefix: tuple[int, ...], emitted: tuple[int, ...]) -> int:
     """How many tokens have a row, the first that has none excluded."""
+    if not truth.known:
+        return 0
     texts = ((*prefix, *emitted[:place]) for place in range(len(emitted)))
     return next((place for place, text in enumerate(texts) if text not in truth.known), len(emitted))
 

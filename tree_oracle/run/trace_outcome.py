@@ -1,4 +1,4 @@
-"""One case of a trace, driven and judged like that of any other decoder."""
+"""One case of a trace, read and judged like that of any other decoder."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from tree_oracle.checks import Check
-from tree_oracle.checks.drive import drive, drive_text
-from tree_oracle.decoder.seams import Seam
+from tree_oracle.checks.read_texts import read_rounds
 from tree_oracle.record import Case, Round, Status, TieRule, TreeOracleError
 from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.trace_cases import Recounted
@@ -19,12 +18,10 @@ Answer = Callable[[Case], tuple[Round, ...]]
 
 
 def answer_of(recounted: Recounted) -> Answer:
-    """Drive the replay once, through the seam of whole generations, as any other decoder."""
-    replay, case, vocab_size = recounted.replay, recounted.case, recounted.truth.vocab_size
+    """Read the rounds once, as those of any decoder that shows rounds of whole generations."""
+    replay = recounted.replay
     try:
-        rounds = (
-            drive_text(replay, case, vocab_size) if recounted.text else drive(replay, Seam.GENERATE, case, vocab_size)
-        )
+        rounds = read_rounds(replay.rounds, replay.prompt, recounted.truth.vocab_size, prompt_only=recounted.text)
     except TreeOracleError as error:
         refusal = error
 

@@ -6,6 +6,7 @@ says so in the configuration, by its type; every other needs all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 _SIZES = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
@@ -19,3 +20,8 @@ def reaches(config: Any) -> tuple[int | None, ...]:
         slides = config.model_type in ("mistral", "mixtral") and getattr(config, "sliding_window", None) is not None
         kinds = ("sliding_attention" if slides else "full_attention",) * layers
     return tuple(int(getattr(config, _SIZES[kind])) - 1 if kind in _SIZES else None for kind in kinds)
+
+
+def reach_of(layers: Sequence[int | None]) -> int | None:
+    """How many of its newest tokens a row can depend on, from the cached rows that each layer sees; None: on all."""
+    return None if any(layer is None for layer in layers) else 1 + sum(layer for layer in layers if layer is not None)

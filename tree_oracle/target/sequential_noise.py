@@ -31,6 +31,7 @@ from torch import Tensor
 
 from tree_oracle.record import Noise, Unsupported, gaps
 from tree_oracle.target.compat import forward_with_cache, layer_tensors, prefill
+from tree_oracle.target.reach import reach_of, reaches
 from tree_oracle.target.sequential_naive import History, ids_of, naive_rows
 from tree_oracle.target.sequential_shared import shared_rows
 from tree_oracle.target.target import Target
@@ -54,7 +55,7 @@ def measure_noise(target: Target, reference: Target, seed: int = 0) -> Noise:
     groups = [_histories(draw, n, target.vocab_size) for n in LENGTHS if n <= target.context_length]
     histories = [history for group in groups for history in group]
     true = naive_rows(reference.model, histories)
-    reach = _reach(target.model.config)
+    reach = reach_of(reaches(target.model.config))
     wrong = naive_rows(reference.model, [_changed(draw, history, target.vocab_size, reach) for history in histories])
     plain = naive_rows(target.model, histories)
     controls = _controls(target.model, groups)
@@ -135,14 +136,6 @@ def _histories(draw: np.random.Generator, length: int, vocab: int) -> list[Histo
     """Different histories of one length that share all but their last quarter."""
     shared = draw.integers(0, vocab, length - max(1, length // 4))
     return [tuple(map(int, [*shared, *draw.integers(0, vocab, length - len(shared))])) for _ in range(PER_LENGTH)]
-
-
-def _reach(config: Any) -> int | None:
-    """How many of its last tokens a row depends on; None: on all of them, since some layer has no window."""
-    window, kinds = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
-    if window is None or any(kind != "sliding_attention" for kind in kinds or ()):
-        return None
-    return 1 + int(config.num_hidden_layers) * (int(window) - 1)
 
 
 def _changed(draw: np.random.Generator, history: History, vocab: int, reach: int | None) -> History:

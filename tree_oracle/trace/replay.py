@@ -1,19 +1,15 @@
-"""A trace as a decoder: asked to generate, it answers with the rounds that were recorded.
-
-So a recorded run is read, checked and judged by the same code as one that is driven.
-"""
+"""What was recorded for one text, or for one round of it. It is read and judged by the same code as what is driven."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tree_oracle.record import Limits, Round
+from tree_oracle.record import Round
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What was recorded for one text, or for one round of it.
+    """A part of a trace.
 
     Args:
         prompt: the tokens that were committed before.
@@ -22,9 +18,3 @@ class Replay:
 
     prompt: tuple[int, ...]
     rounds: tuple[Round, ...]
-
-    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits) -> list[list[Round]]:
-        """The recorded rounds; there is one prompt to ask for."""
-        if [tuple(prompt) for prompt in prompts] != [self.prompt]:
-            raise NotImplementedError("the trace holds no such prompt")
-        return [list(self.rounds)]

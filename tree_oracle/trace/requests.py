@@ -87,6 +87,7 @@ class Request:
     size: tuple[int, int] = (0, 0)
     rank: int = 0
     text: list[int] = field(init=False)  # the prompt and all that was emitted since
+    _whole: tuple[int, ...] = field(default=(), init=False, repr=False)  # the same, to be cut without a second copy
 
     def __post_init__(self) -> None:
         self.text = list(self.prompt)
@@ -103,7 +104,9 @@ class Request:
 
     def prefix(self, one: Recorded) -> tuple[int, ...]:
         """The tokens that were committed before one of its rounds, root last."""
-        return tuple(self.text[: one.before])
+        if len(self._whole) != len(self.text):
+            self._whole = tuple(self.text)
+        return self._whole[: one.before]
 
     def take(self, one: Recorded) -> None:
         """Its next round."""

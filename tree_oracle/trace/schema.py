@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tree_oracle.record.schema import DIALECT
+from tree_oracle.record.schema import DIALECT, write_schema
 from tree_oracle.trace.lines import TRACE_FORMAT, TRACE_VERSION, Line
 
 FILE = Path(__file__).parent / "schemas" / f"trace-{TRACE_VERSION}.schema.json"
@@ -27,8 +27,7 @@ def schema_json() -> str:
 
 def main() -> None:
     """Write the committed file anew."""
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(schema_json(), encoding="utf-8")
+    write_schema(FILE, schema_json())
 
 
 if __name__ == "__main__":

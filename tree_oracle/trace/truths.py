@@ -43,12 +43,15 @@ class RecordedTruth:
         Raises:
             NotRecorded: there is none for one of the histories.
         """
-        missing = next((tuple(one) for one in histories if tuple(one) not in self.known), None)
-        if missing is not None:
-            raise NotRecorded(
-                f"the trace holds no {self.name} after tokens {list(missing)[-8:]} (last of {len(missing)})"
-            )
-        return np.stack([self.known[tuple(one)] for one in histories]).astype(np.float64)
+        if not self.known:  # else every history would be made to be looked for, each as long as its text
+            raise NotRecorded(f"the trace holds no {self.name}")
+        return np.stack([self._row(tuple(one)) for one in histories]).astype(np.float64)
+
+    def _row(self, history: tuple[int, ...]) -> Float[np.ndarray, " vocab"]:
+        if history not in self.known:
+            last = f"{list(history[-8:])} (last of {len(history)})"
+            raise NotRecorded(f"the trace holds no {self.name} after tokens {last}")
+        return self.known[history]
 
     @property
     def blind(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tree_oracle.record.schema import document_schema
+from tree_oracle.record.schema import document_schema, write_schema
 from tree_oracle.report.certificate.model import CERTIFICATE_FORMAT, CERTIFICATE_VERSION, Certificate
 
 FILE = Path(__file__).parent / "schemas" / f"certificate-{CERTIFICATE_VERSION}.schema.json"
@@ -21,8 +21,7 @@ def schema_json() -> str:
 
 def main() -> None:
     """Write the committed file anew."""
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(schema_json(), encoding="utf-8")
+    write_schema(FILE, schema_json())
 
 
 if __name__ == "__main__":
