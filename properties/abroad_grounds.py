@@ -185,6 +185,27 @@ def broken(target):
     raise RuntimeError("no weights")
 
 
+class Stopless(Right):
+    def generate(self, prompts, limits):
+        if limits.stop or limits.min_new:
+            raise NotImplementedError("only caps and end tokens")
+        return super().generate(prompts, limits)
+
+
+class Rootless(Right):
+    def generate(self, prompts, limits):
+        (rounds,) = super().generate(prompts, limits)
+        for shown in rounds:
+            shown.update(tokens=shown["tokens"][1:], parents=[parent - 1 for parent in shown["parents"][1:]])
+            shown.update(accepted=[node - 1 for node in shown["accepted"]])
+        return [rounds]
+
+
+class Unwilling(Right):
+    def generate(self, prompts, limits):
+        raise NotImplementedError(f"no text of {limits.max_new_tokens} tokens")
+
+
 class Mute:
     def __init__(self, target):
         pass

@@ -8,6 +8,7 @@ from typing import Any
 
 from tree_oracle.checks import Stage, choose
 from tree_oracle.record import Case, CheckResult, Report, Status
+from tree_oracle.record.consistent import contradiction
 from tree_oracle.run import Budget, Subject, make_subject, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import SequentialTruth, Target, load_target
@@ -53,9 +54,11 @@ class Ground:
         return make_subject(decoder, self.target, truth=self.truth)
 
     def report(self, decoder: Any, *ids: str, budget: Budget | None = None) -> Report:
-        """The decoder judged by the named checks, or by all."""
+        """The decoder judged by the named checks, or by all; whatever it does, the report does not contradict itself."""
         budget = budget or Budget(cases=self.cases, shrink_runs=0, diagnose=False)
-        return run_battery(self.subject(decoder), choose(ids=ids), budget, stock=self.stock)
+        found = run_battery(self.subject(decoder), choose(ids=ids), budget, stock=self.stock)
+        assert not contradiction(found), contradiction(found)
+        return found
 
 
 @cache

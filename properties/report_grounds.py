@@ -129,11 +129,12 @@ def findings(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Findin
 def results(draw: st.DrawFn, check: str, text: st.SearchStrategy[str] = anything) -> CheckResult:
     """Results of every status."""
     status = draw(st.sampled_from(Status))
-    found = draw(st.lists(findings(text), max_size=2)) if status is not Status.PASSED else []
+    silent = status in (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
+    found = [] if status is Status.PASSED or silent else draw(st.lists(findings(text), max_size=2))
     known = Known(draw(text), draw(text)) if status is Status.FAILED and draw(st.booleans()) else None
     return result(
         check, status, law=draw(text), level=draw(st.sampled_from(Level)), reason=draw(text), findings=tuple(found),
-        known=known, cases=draw(st.integers(0, 3)),
+        known=known, cases=0 if silent else draw(st.integers(status is Status.PASSED, 3)),
     )  # fmt: skip
 
 
@@ -143,6 +144,7 @@ CHECKS = ("POSITION-01", "VISIBLE-03", "HISTORY-01", "COMMIT-01", "GREEDY-01", "
 @st.composite
 def reports(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Report:
     """Reports whose every text is somebody else's."""
+    reached, missed = (tuple(draw(st.lists(text, max_size=2))) for _ in range(2))
     checks = draw(st.lists(st.sampled_from(CHECKS), unique=True, max_size=4))
     return report(
         *(draw(results(check, text)) for check in checks),
@@ -153,7 +155,7 @@ def reports(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Report:
         required=draw(st.none() | st.integers(0, 5)),
         seed=draw(st.none() | st.integers(0, 9)),
         digest=draw(st.sampled_from(["", "ab" * 32])),
-        ledger=Ledger(tuple(draw(st.lists(text, max_size=2))), tuple(draw(st.lists(text, max_size=2)))),
+        ledger=Ledger(reached, tuple(outcome for outcome in missed if outcome not in reached)),
         violations=tuple(draw(st.lists(text, max_size=2))),
         power=draw(st.none() | st.lists(planted(text), max_size=2).map(tuple)),
     )

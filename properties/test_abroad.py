@@ -6,7 +6,7 @@ import ast
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from abroad_grounds import bare_python, write_decoder
 from click.testing import CliRunner
+from grounds import ground, with_methods
 from hypothesis import given
 from hypothesis import strategies as st
 from test_child_survives import by_id, gone
@@ -23,7 +24,7 @@ from tree_oracle import check_decoder
 from tree_oracle.checks import Stage, choose
 from tree_oracle.cli import main
 from tree_oracle.record import AdapterError, Case, DecoderError, Limits, Report, Status, UsageError
-from tree_oracle.run import Caps, Plan
+from tree_oracle.run import Budget, Caps, Plan
 from tree_oracle.run.child_process import Cause, End
 from tree_oracle.run.foreign import prompts_of, run_abroad
 from tree_oracle.run.foreign_messages import Broken, Driven, Driving, Ended, Message, Misfit, Ready, Refused, Started
@@ -120,7 +121,21 @@ def test_a_round_has_the_same_number_in_every_check(here: Path, python: str, cas
     report = judged(python, "Wrong", (long,), "SEQUENCE-01", "GREEDY-01")
     rounds = {result.check: result.findings[0].round for result in report.results if result.findings}
     assert rounds == {"SEQUENCE-01": 2, "GREEDY-01": 2}
-    assert {f.sentence.split(":")[0] for r in report.results for f in r.findings} == {"line 5, request 0, round 2"}
+    assert {f.sentence.split(":")[0] for r in report.results for f in r.findings} == {"round 2"}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_line_is_named_where_there_is_a_file(here: Path, python: str, cases: tuple[Case, ...], kept: bool) -> None:
+    """A finding names a line of the recording if that is kept, and there the line is; else nothing that nobody can look up."""
+    long = msgspec.structs.replace(cases[0], limits=Limits(max_new_tokens=6))
+    plan = Plan(decoder="abroad:Wrong", target="exact", checks=("GREEDY-01",))
+    path = here / "kept.jsonl"
+    (found,) = run_abroad(plan, python, caps=PLENTY, cases=(long,), trace=path if kept else None).results
+    place, _, said = found.findings[0].sentence.partition(": ")
+    assert place == ("line 5, request 0, round 2" if kept else "round 2")
+    assert ("line" in said, found.findings[0].case) == (False, long)
+    if kept:
+        assert b'"kind":"round"' in path.read_bytes().splitlines()[4]
 
 
 def test_a_program_asks_for_another_python_too(here: Path, python: str, cases: tuple[Case, ...]) -> None:
@@ -217,6 +232,45 @@ def test_what_cannot_begin_says_why(here: Path, python: str, name: str, kind: ty
         run_abroad(Plan(decoder=name, target="exact", checks=TEXTS), python, caps=PLENTY, cases=())
 
 
+REFUSING: dict[
+    str, tuple[tuple[str, ...], Callable[[Limits], str]]
+] = {  # by a decoder: checks all of whose prompts it refuses, and how
+    "Stopless": (("STOP-04", "STOP-05", "STOP-06"), lambda limits: "only caps and end tokens"),
+    "Unwilling": (
+        ("CONSTRUCT-01", "VISIBLE-01", "GREEDY-01", "METRIC-01", "SEQUENCE-01", "STOP-01", "STOP-05"),
+        lambda limits: f"no text of {limits.max_new_tokens} tokens",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_refusals_are_told_as_in_this_process(here: Path, python: str, name: str) -> None:
+    """A check all of whose prompts are refused there has the status and the reason that it has where the decoder runs here."""
+    checks, said = REFUSING[name]
+
+    def refuses(prompts: object, limits: Limits) -> object:
+        raise NotImplementedError(said(limits))
+
+    plan = Plan(decoder=f"abroad:{name}", target="exact", checks=checks, budget=Budget(cases=0))
+    abroad = run_abroad(plan, python, caps=PLENTY)
+    inside = ground().report(lambda target: with_methods(generate=refuses), *checks)
+    assert [(r.check, r.status, r.reason) for r in abroad.results] == [
+        (r.check, r.status, r.reason) for r in inside.results
+    ]
+    assert {r.status for r in abroad.results} == {Status.NOT_APPLICABLE}
+    assert all("refused: " in r.reason for r in abroad.results)
+    assert abroad.exit_code == inside.exit_code
+
+
+def test_some_refusals_take_nothing_from_the_rest(here: Path, python: str, cases: tuple[Case, ...]) -> None:
+    """A check of which some prompts are answered is judged by these, and says nothing of the others."""
+    report = judged(python, "Stopless", cases, "SEQUENCE-01", "STOP-01", "STOP-05")
+    assert {r.check: r.status for r in report.results} == {
+        "SEQUENCE-01": Status.PASSED, "STOP-01": Status.PASSED, "STOP-05": Status.NOT_APPLICABLE,
+    }  # fmt: skip
+    assert by_id(report, "STOP-05").reason == "refused: only caps and end tokens"
+
+
 def program(folder: Path, text: str) -> str:
     path = folder / "python"
     path.write_text(text, encoding="utf-8")
@@ -286,12 +340,15 @@ def test_the_command_line_records_judges_and_shows_again(here: Path, python: str
     )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
         ("Right", 0, ["answered under CPython", "rounds show accepted, parents, tokens", "is noticed by SEQUENCE-01"]),
         ("Plain", 0, ["nothing says that it speculates", "is noticed by SEQUENCE-01"]),
         ("Dies", 3, ["the decoder's process ended in generate with exit code 7"]),
+        ("Rootless", 3, ["ADAPTER generate rounds show", "it looks as if the trees leave their root out"]),
+        ("Unwilling", 4, ["- generate under CPython", ", every prompt is refused: no text of 1 tokens"]),
     ],
 )
 def test_the_doctor_looks_there_too(here: Path, python: str, name: str, code: int, said: list[str]) -> None:

@@ -17,6 +17,8 @@ from tree_oracle import load_target
 from tree_oracle.record import Limits, Status, Unsupported
 from tree_oracle.tree import CandidateTree
 
+pytestmark = pytest.mark.sweep
+
 CHAINS = {
     "flashspec:FlashSpec": fakes.flashspec,
     "flashspec:FlashSpecLookup": fakes.flashspec,

@@ -109,10 +109,10 @@ def test_what_a_processor_offers_is_tried() -> None:
     offered = CPU.kernels("float32")
     assert set(HERE) <= set(offered)
     assert not {"sdpa-cudnn", "ascend-fusion", "ascend-infer", "flex-compiled"} & set(offered)
-    assert "No viable backend" in str(CPU.refusal("sdpa-efficient"))
-    assert "torch_npu, which is not installed" in str(CPU.refusal("ascend-infer"))
+    assert "No viable backend" in str(CPU.hindrance("sdpa-efficient"))
+    assert "torch_npu, which is not installed" in str(CPU.hindrance("ascend-infer"))
     with pytest.raises(UsageError, match="unknown kernel 'sdpa-flesh', did you mean 'sdpa-flash'"):
-        CPU.refusal("sdpa-flesh")
+        CPU.hindrance("sdpa-flesh")
 
 
 def test_switches_hold_inside_their_block_only() -> None:

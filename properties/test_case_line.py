@@ -18,8 +18,8 @@ from tree_oracle.report.case_line import case_line
 from tree_oracle.run import Budget
 
 
-def failing(factory: object, check: str) -> CheckResult:
-    report = ground().report(factory, check, budget=Budget(cases=0, shrink_runs=0))
+def failing(factory: object, check: str, *, diagnose: bool = False) -> CheckResult:
+    report = ground().report(factory, check, budget=Budget(cases=0, shrink_runs=0, diagnose=diagnose))
     (result,) = report.results
     assert result.findings
     return result
@@ -45,7 +45,7 @@ def test_a_move_is_shown_by_what_is_moved() -> None:
 def test_a_sampled_case_is_shown_by_its_laws_and_blames_nobody(name: str) -> None:
     """The weights of both laws are shown; where no suspect can be tried there is no line about causes."""
     fault = LAW_FAULTS[name]
-    result = failing(fault.decoder, fault.check)
+    result = failing(fault.decoder, fault.check, diagnose=True)
     case, text = result.findings[0].case, result_text(result, width=400)
     assert case is not None
     assert case.law is not None

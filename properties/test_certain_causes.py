@@ -13,8 +13,9 @@ from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.decoder.parts import Parts
 from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.faults import suspects
-from tree_oracle.record import EndReason, Finding, Limits
+from tree_oracle.record import Case, EndReason, Finding, Limits
 from tree_oracle.run import Battery, Budget, diagnose
+from tree_oracle.run.diagnosis import Diagnosis
 
 pytestmark = pytest.mark.sweep
 
@@ -87,6 +88,26 @@ def test_without_its_like_no_cause_is_certain(name: str, monkeypatch: pytest.Mon
 def test_one_telling_case_is_not_enough() -> None:
     """What the decoder shows on cases where nothing is to be explained makes no cause certain."""
     suspect = suspects.SUSPECTS[0]
-    assert not diagnose.Diagnosis((suspect,), (), 31, telling=1).certain
-    assert diagnose.Diagnosis((suspect,), (), 31, telling=2).certain
-    assert not diagnose.Diagnosis((suspect,), (), 31, telling=2, contradicted=True).certain
+    assert not Diagnosis((suspect,), (), 31, telling=1).certain
+    assert Diagnosis((suspect,), (), 31, telling=2).certain
+    assert not Diagnosis((suspect,), (), 31, telling=2, contradicted_by=Case(prefix=(1,))).certain
+
+
+def test_what_certainty_lacks_is_said() -> None:
+    """Each thing that is missing is named, all of them if several are; nothing is where a cause is certain, or where none fits."""
+    one, two = suspects.SUSPECTS[:2]
+    contradicting = Case(prefix=(1,), note="a long prompt")
+    assert Diagnosis((), (one,), 31).uncertain == ""
+    assert Diagnosis((one,), (), 31, telling=2).uncertain == ""
+    assert Diagnosis((one, two), (), 31).uncertain == "no case that was tried tells the 2 apart"
+    assert Diagnosis((one,), (), 31, telling=1).uncertain == (
+        "the decoder strays from the reference on one case only; 2 are needed"
+    )
+    assert Diagnosis((one,), (), 31, doubted=3).uncertain == (
+        "the decoder strays from the reference on no case, beside 3 cases on which nothing tells which of two trees was drafted; "
+        "2 are needed"
+    )
+    told = Diagnosis((one,), (), 31, drafted_alike=False, contradicted_by=contradicting, telling=2).uncertain
+    assert told == (
+        "another case contradicts it (a long prompt); not all that was drafted was seen, so that suspects drafted trees of their own"
+    )

@@ -12,6 +12,8 @@ from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.record import Status
 from tree_oracle.target import Target
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_a_factory_that_sets_torchs_default_dtype_is_judged_as_without(dtype: torch.dtype) -> None:

@@ -11,6 +11,8 @@ from document_runner import Runner, blocks
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# They run several batteries or train a kit, so a plain run leaves them to `.ci/run`.
+LONG = frozenset(("plug-in-your-decoder.md", "tutorial-describe-a-decoder.md", "kit.md"))
 
 
 @pytest.fixture
@@ -24,7 +26,10 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.name, marks=[pytest.mark.sweep] if path.name in LONG else []) for path in DOCUMENTS],
+)
 def test_every_example_runs(path: Path, runner: Runner) -> None:
     """Each python and console block of a document runs, in order, and prints what the document shows."""
     runner.run(path.read_text(encoding="utf-8"), path.name)

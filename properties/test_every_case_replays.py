@@ -10,6 +10,8 @@ from tree_oracle.checks import CHECKS
 from tree_oracle.record import RequestData, UsageError
 from tree_oracle.run.misfits import refuse_misfit
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_no_case_of_a_check_is_refused(name: str) -> None:

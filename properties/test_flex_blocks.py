@@ -35,7 +35,7 @@ def test_a_changed_table_is_a_new_mask() -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 def test_the_compiled_kernel_is_seen_and_right() -> None:
     """It is offered when asked for, the profile shows the compiled graph and no plain operator, and its rows are eager's."""
-    assert backend_for("cpu").refusal("flex-compiled") is None
+    assert backend_for("cpu").hindrance("flex-compiled") is None
     q, k = torch.randn(1, 2, 40, 32), torch.randn(1, 2, 170, 32)
     table = torch.rand(40, 170) < 0.5
     table[:, 0] = True

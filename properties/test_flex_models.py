@@ -26,10 +26,13 @@ from tree_oracle.target.backends import kernel_seen
 from tree_oracle.target.uncompiled import FLEX, hold_uncompiled
 from tree_oracle.tree import CandidateTree, lay_out
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(operator, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"),
-    reason="this torch runs flex_attention compiled only",
-)
+pytestmark = [
+    pytest.mark.sweep,
+    pytest.mark.skipif(
+        not hasattr(operator, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"),
+        reason="this torch runs flex_attention compiled only",
+    ),
+]
 
 DEEP = os.environ.get("TREE_ORACLE_PROFILE") == "deep"
 # One of each way to hand masks on; the others, which take theirs in one of these ways, in the profile deep.

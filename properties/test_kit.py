@@ -35,6 +35,8 @@ from tree_oracle.kit.measure import floor_of
 from tree_oracle.kit.schema import FILE, schema_json
 from tree_oracle.record import FileError, UsageError, to_json
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.fixture(scope="module", autouse=True)
 def in_one_number_format() -> Iterator[None]:

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from tree_oracle.checks import CHECKS, choose
 from tree_oracle.cli import main
-from tree_oracle.record import CheckResult, Known, Level, Report, Status, UsageError, read_report
+from tree_oracle.record import CheckResult, Known, Level, Report, Status, UsageError, read_report, size_of
 from tree_oracle.run import Budget, KnownFailures, KnownFailuresError, Plan, carry_out, read_known
-from tree_oracle.run.explore import size
 from tree_oracle.run.known import MAX_BYTES, Entry
 from tree_oracle.run.tally import bare_result
 
@@ -193,7 +192,7 @@ def test_a_known_failure_is_neither_shrunk_nor_diagnosed(small: str) -> None:
     assert first is not None
     assert smallest is not None
     assert first.note
-    assert size(smallest) < size(first)
+    assert size_of(smallest) < size_of(first)
     assert listed.findings[0].diagnosed_on == 0 < unlisted.findings[0].diagnosed_on
 
 

@@ -33,6 +33,7 @@ def data(*arguments: str) -> Any:
     return json.loads(law(*arguments, "--json").output)
 
 
+@pytest.mark.sweep
 def test_the_committed_page_is_the_generated_one() -> None:
     """``docs/what-lossless-means.md`` is what the command writes, byte for byte, and has a line per declaration."""
     page = render()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tree_oracle.cli import main
-from tree_oracle.faults import FAULTS
+from tree_oracle.faults import PLANTED
 from tree_oracle.faults.attend_faults import ATTEND_FAULTS
 from tree_oracle.record import UsageError
 from tree_oracle.run import Cell, Named, matrix
@@ -47,7 +47,7 @@ def test_the_right_cause_is_named_first_in_nearly_every_cell() -> None:
     cells = list(matrix())
     told = Counter(cell.named for cell in cells if cell.named is not None)
     assert told[Named.ALONE] + told[Named.FIRST] >= 0.95 * told.total()
-    assert {cell.fault for cell in cells if cell.check} == set(FAULTS)
+    assert {cell.fault for cell in cells if cell.check} == set(PLANTED)
     assert all(cell.good for cell in cells)
 
 

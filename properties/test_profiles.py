@@ -51,6 +51,7 @@ def test_every_scene_with_free_draws_has_frozen_cases() -> None:
     assert text_of(held) == FILE.read_text(encoding="utf-8")  # so adding a scene changes no other line
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("spec", ["exact:vocab=60", "tiny:qwen3"])
 @pytest.mark.parametrize("scene", FROZEN, ids=lambda scene: scene.name)
 def test_frozen_cases_fit_every_target(scene: Scene, spec: str) -> None:

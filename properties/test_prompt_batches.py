@@ -21,6 +21,8 @@ from tree_oracle.run import Budget, run_battery
 from tree_oracle.run.cases import replay
 from tree_oracle.target import Target
 
+pytestmark = pytest.mark.sweep
+
 LITTLE = Budget(shrink_runs=0, diagnose=False)
 Answers = list[list[Round]]
 

@@ -20,6 +20,7 @@ from tree_oracle.faults import PLANTED
 from tree_oracle.record import Ended, Finding, Level, Report, Status, Witness, counted
 from tree_oracle.report import (
     html_page,
+    junit_xml,
     make_console,
     markdown_summary,
     print_checks,
@@ -195,6 +196,24 @@ def test_what_to_do_first_has_a_cause_if_any_has(causes: list[str]) -> None:
     else:
         assert first.startswith("Start with ")
         assert "GREEDY-01" not in first
+
+
+@given(st.integers(1, 2), st.sampled_from(["", "one case only was seen"]))
+def test_every_form_says_what_a_cause_lacks_to_be_certain(count: int, lacks: str) -> None:
+    """A cause that is alone and not certain says why, in terminal, page, summary and JUnit; nothing else is said to be alone."""
+    finding = Finding(
+        status=Status.FAILED,
+        sentence="x",
+        causes=("one: y", "two: z")[:count],
+        diagnosed_on=3,
+        certain=not lacks and count == 1,
+        uncertain=lacks,
+    )
+    found = report(result("HISTORY-01", Status.FAILED, findings=(finding,)))
+    told = {**forms(found), "junit": junit_xml(found).decode()}
+    del told["certificate"]
+    assert [name for name, text in told.items() if (lacks or "not certain:") in text] == (list(told) if lacks else [])
+    assert ("alone of all suspects shows the same" in told["markdown"]) == (count == 1)
 
 
 @given(reports())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pytest
-from grounds import Ground, ground, sentences, statuses
+from grounds import ground, sentences, statuses
 
 from tree_oracle.checks import choose
 from tree_oracle.decoder import ReferenceDecoder, Seam
@@ -43,18 +44,22 @@ def texts(decoder: TokensOnly, case: Case) -> list[list[int]] | str:
         return type(error).__name__
 
 
-def prompts(found: Ground) -> list[Case]:
-    """The listed cases of every scene for ``generate``, or every fourth."""
+@cache
+def prompts(target: str) -> list[tuple[Case, list[list[int]] | str]]:
+    """The listed cases of every scene for ``generate``, or every fourth, each with a right decoder's texts."""
+    found = ground(target)
     scenes = {s.scene.name: s.scene for check in choose() for s in check.sources if s.seam is Seam.GENERATE}
-    return [case for scene in scenes.values() for case in found.stock.of(scene)[::STEP]]
+    right = TokensOnly(ReferenceDecoder(found.target))
+    return [(case, texts(right, case)) for scene in scenes.values() for case in found.stock.of(scene)[::STEP]]
 
 
 @pytest.mark.parametrize("name", SOME)
 def test_a_fault_that_changes_tokens_is_caught_by_the_tokens_alone(name: str) -> None:
     """Something fails if and only if on some prompt the faulty decoder's text is not the right decoder's."""
     fault, found = FAULTS[name], ground(FAULTS[name].target)
-    wrong, right = TokensOnly(fault.decoder(found.target)), TokensOnly(ReferenceDecoder(found.target))
-    cases = prompts(found)
-    changed = [case for case in cases if texts(wrong, case) != texts(right, case)]
-    report = run_battery(found.subject(lambda _: wrong), choose(), QUICK, cases=cases, stock=found.stock)
-    assert (Status.FAILED in statuses(report).values()) == bool(changed), sentences(report)
+    wrong, asked = TokensOnly(fault.decoder(found.target)), prompts(fault.target)
+    changed = any(texts(wrong, case) != right for case, right in asked)
+    report = run_battery(
+        found.subject(lambda _: wrong), choose(), QUICK, cases=[case for case, _ in asked], stock=found.stock
+    )
+    assert (Status.FAILED in statuses(report).values()) == changed, sentences(report)

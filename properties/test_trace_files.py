@@ -66,7 +66,7 @@ def lines_of(path: Path) -> Lines:
     return path.read_bytes().splitlines()
 
 
-tokens = st.lists(st.integers(0, 2**31), max_size=6)
+tokens = st.lists(st.integers(0, 2**31 - 1), max_size=6)
 numbers = npst.arrays(
     st.sampled_from(["float32", "float64", "float16"]), npst.array_shapes(min_dims=2, max_dims=2, max_side=9)
 )
@@ -325,6 +325,99 @@ def test_contents_are_counted(good: Path) -> None:
         find_request(TraceReader(good), 2)
 
 
+def edited(path: Path, place: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """The first line that has such a place, with this value there, in a trace that is otherwise as it was."""
+    lines = lines_of(path)
+    for number, text in enumerate(lines):
+        line = json.loads(text)
+        found = line
+        for name in place[:-1]:
+            found = found.get(name) or {}
+        if place[-1] in found:
+            found[place[-1]] = value
+            lines[number] = json.dumps(line).encode()
+            path.write_bytes(b"\n".join(numbered(lines)) + b"\n")
+            return dict(line)
+    raise AssertionError(place)
+
+
+# What nobody can ask for or count, by its place; in between the largest and the smallest that somebody can.
+RANGES: dict[tuple[str, ...], tuple[list[Any], list[Any]]] = {
+    ("prompt",): ([[-3], [2**31], [2**70]], [[0], [2**31 - 1]]),
+    ("limits", "max_new_tokens"): ([-4, 2**70], [0, 2**53]),
+    ("limits", "max_length"): ([-1, 2**70], [0]),
+    ("limits", "min_new"): ([-1, 2**70], [0]),
+    ("limits", "eos_ids"): ([[-1], [2**31]], [[], [0]]),
+    ("limits", "stop"): ([[[-1]], [[2**31]], [[]]], [[[0]]]),
+    ("request",): ([-1, 2**70], [0]),
+    ("n",): ([-1, 2**70], []),
+    ("rank",): ([-1, 2**70], [0]),
+    ("ranks",): ([0, -1, 2**70], [1]),
+    ("round", "emitted"): ([[2**70], [-(2**70)]], [[2**31]]),
+    ("round", "tokens"): ([[2**70]], [[-1]]),
+    ("round", "parents"): ([[-(2**70)]], [[-2]]),
+    ("round", "bonus"): ([2**70], [-1]),
+    ("round", "positions"): ([[2**70]], [[-1]]),
+    ("round", "started_ns"): ([2**70], [-1]),
+    ("round", "request"): ([-1, 2**70], [0]),
+    ("round", "work", "rounds"): ([-1, 2**70], [0]),
+    ("round", "work", "drafted"): ([-1], [0]),
+    ("round", "work", "accepted"): ([-1], [0]),
+    ("round", "work", "target_passes"): ([-1], [0]),
+}
+
+
+@pytest.mark.parametrize("place", RANGES, ids=".".join)
+def test_an_integer_that_cannot_be_is_refused(tmp_path: Path, place: tuple[str, ...]) -> None:
+    """Tokens, limits and counts outside their range are refused with the place by the reader, and by the schema; the least and
+    the largest are read, and what a decoder answered is read as it is, for a judge to name."""
+    validator = jsonschema.Draft202012Validator(json.loads(schema_json()))
+    wrong, right = RANGES[place]
+    for number, value in enumerate([*wrong, *right]):
+        path = tmp_path / f"{number}.jsonl"
+        with Recorder(path) as trace:
+            request = trace.request([1], max_new_tokens=4, eos_ids=[2], max_length=9, stop=[[3]], min_new=1)
+            work = {"rounds": 1, "drafted": 1, "accepted": 1, "target_passes": 1}
+            trace.round(
+                request,
+                emitted=[2],
+                tokens=[1],
+                parents=[-1],
+                positions=[0],
+                accepted=[],
+                bonus=2,
+                started_ns=1,
+                work=work,
+            )
+        if place == ("n",):
+            line = json.loads(lines_of(path)[1]) | {"n": value}
+            path.write_bytes(b"\n".join([lines_of(path)[0], sealed(json.dumps(line).encode()), b""]))
+        else:
+            line = edited(path, place, value)
+        assert validator.is_valid(line) == (value in right)
+        if value in right:
+            assert read_all(path) == 1
+        else:
+            with pytest.raises((MalformedLine, NotATrace), match=r"Expected .* - at `\$\." + r"\.".join(place)):
+                read_all(path)
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ({"prompt": [-3]}, r"prompt holds -3; expected tokens from 0 to 2147483647"),
+    ({"prompt": [2**70]}, r"prompt holds 1180591620717411303424; expected"),
+    ({"eos_ids": [-1]}, "eos_ids holds -1"), ({"stop": [[1, 2**31]]}, "stop holds 2147483648"),
+    ({"max_new_tokens": -4}, "max_new_tokens is -4; expected 0 to"), ({"max_length": -1}, "max_length is -1"),
+    ({"min_new": -1}, "min_new is -1"),
+])  # fmt: skip
+def test_the_recorder_refuses_what_no_reader_takes(tmp_path: Path, asked: dict[str, Any], said: str) -> None:
+    """A request that cannot be asked for is refused where it is recorded, and the trace goes on without it."""
+    with Recorder(tmp_path / "t.jsonl") as trace:
+        with pytest.raises(RecordError, match=said):
+            trace.request(**{"prompt": [1], "max_new_tokens": 3, **asked})
+        trace.round(trace.request([0, 2**31 - 1], max_new_tokens=0, max_length=0), emitted=[])
+    assert read_all(tmp_path / "t.jsonl") == 1
+
+
 BAD_VALUES: dict[str, tuple[dict[str, Any], str]] = {
     "no emitted": ({"tokens": [1]}, "a round without emitted"),
     "unknown": ({"emitted": [], "tokns": [1]}, "a round has no field 'tokns'; it has emitted, tokens"),
@@ -336,6 +429,8 @@ BAD_VALUES: dict[str, tuple[dict[str, Any], str]] = {
     "another dtype": ({"emitted": [], "visible": np.ones((1, 1), np.uint8)}, "visible has dtype uint8; expected one of bool"),
     "flat rows": ({"emitted": [], "rows": [1.0]}, r"rows have shape \(1,\)"),
     "a bonus of text": ({"emitted": [], "bonus": "x"}, "bonus is 'x'; expected an integer"),
+    "too large": ({"emitted": [2**70]}, "emitted holds 1180591620717411303424; expected integers of 64 bits"),
+    "a counter below 0": ({"emitted": [], "work": {"drafted": -4}}, "work.drafted is -4; expected 0 to"),
     "counters of text": ({"emitted": [], "work": {"rounds": "x"}}, "work is .*; expected a dict of whole numbers"),
     "an unknown counter": ({"emitted": [], "work": {"acepted": 1}}, "work has no count 'acepted'; it has rounds, drafted"),
 }  # fmt: skip

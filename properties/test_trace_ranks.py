@@ -139,6 +139,28 @@ def test_one_rank_alone_says_nothing_of_others(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("ranks", "named"), [(5, "2, 3, 4"), (12, "2, 3, 4, 5, 6, 7, 8, 9, and 2 more"), (2**20, "and 1048566 more")]
+)
+def test_ranks_without_a_file_are_named(tmp_path: Path, ranks: int, named: str) -> None:
+    """Files of some ranks of a run never say that all of them agree: undecided, with the ranks that are missing; one that disagrees
+    has failed all the same, and with a file of each they are held."""
+    other = (*ROUNDS[:2], {**ROUNDS[2], "emitted": (5, 1)})
+    for name, second, due in (("a", ROUNDS, Status.UNDECIDED), ("b", other, FAILED)):
+        paths = [
+            write(tmp_path / f"{name}{n}.jsonl", n, [rounds], ranks=ranks) for n, rounds in enumerate((ROUNDS, second))
+        ]
+        report = judged(paths)
+        assert statuses(report)["RANK-02"] is due
+        assert report.exit_code == (4 if due is Status.UNDECIDED else 1)
+        reasons = {result.reason for result in report.results if result.status is Status.UNDECIDED}
+        said = f"2 of {ranks} ranks agree; the files of the others are not named: "
+        assert all(reason.startswith(said) and reason.endswith(named) for reason in reasons)
+        assert reasons
+    whole = [write(tmp_path / f"c{n}.jsonl", n, [ROUNDS], ranks=5) for n in range(5)]
+    assert set(statuses(judged(whole)).values()) == {PASSED}
+
+
 def test_what_is_not_of_one_run_is_refused(tmp_path: Path) -> None:
     """Two files of one rank, of other decoders, or with other requests are refused by name and line; nothing is said of the decoder."""
     first = write(tmp_path / "a.jsonl", 0, [ROUNDS] * 2)

@@ -20,6 +20,8 @@ from tree_oracle.vectors import find, load
 from tree_oracle.vectors.protocol import read_greeting, read_reply
 from tree_oracle.vectors.runner import Patience, VectorReport, run_vectors
 
+pytestmark = pytest.mark.sweep
+
 ROOT = Path(__file__).parent.parent
 GREETING = '{"protocol": "tree-oracle-vectors", "version": 1}'
 QUICK = Patience(start=60.0, answer=2.0, starts=3)

@@ -14,6 +14,8 @@ from vectors_oracle import agrees
 from tree_oracle.vectors import GROUPS
 from tree_oracle.vectors.corpus import read_bytes
 
+pytestmark = pytest.mark.sweep
+
 SECOND = ("vectors_oracle", "vectors_formats", "vectors_refusals", "vectors_policies")
 STANDARD = {"__future__", "collections.abc", "copy", "fractions", "itertools", "json", "typing"}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: eight sweeps and a ledger of work into reports/tolerance/, one torch thread.
+# The kept CPU reports: nine sweeps and a ledger of work into reports/tolerance/, one torch thread. `smollm2.py` says what SmolLM2 needs.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"
@@ -37,6 +37,11 @@ sweep cpu-flex "${flex[@]}" --dtype float32 --dtype bfloat16 --kernel flex --wid
 # Rows held in eight bits, at a prefix that is short and at long ones: noise and faults overlap there.
 sweep cpu-quantised-cache --target tiny:llama --target tiny:qwen3 --dtype float32 --dtype bfloat16 --kernel sdpa --cache fp8 \
     --width 33 --prefix 16 --prefix 256 --prefix 1024 --rows 66
+
+# A trained model of 135 million weights; a cell takes minutes.
+[ -d SmolLM2-135M-Instruct ] || python ../smollm2.py SmolLM2-135M-Instruct
+sweep cpu-smollm2 --target dir:SmolLM2-135M-Instruct "${dtypes[@]}" --kernel eager --kernel sdpa-math --kernel sdpa-flash \
+    --width 9 --prefix 32 --rows 9
 
 # What a pass holds over trees of several sizes and depths, and whether a kernel skips what a mask forbids. flex-compiled needs a
 # C++ compiler. Times of a busy machine overlap, and then no difference is seen.

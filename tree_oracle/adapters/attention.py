@@ -5,8 +5,9 @@ Each takes the device and the dtype of the target, so that ``--device cuda --dty
     tree-oracle check --decoder tree_oracle.adapters.attention:sdpa_flash --family ATTEND
 
 The mask is the boolean table of the layout, in the form of the kernel: a boolean or a block mask, for Ascend inverted. What is
-not offered on the device is refused with the device's own reason, and an operator is judged only if the profile shows that it
-ran: a library that quietly takes another kernel is refused as well. Ascend's operators have not been run on a device yet.
+not offered on the device is refused with the device's own reason, as is a case for which memory does not suffice; what is
+offered and crashes has failed. An operator is judged only if the profile shows that it ran: a library that quietly takes
+another kernel is refused as well. Ascend's operators have not been run on a device yet.
 """
 
 from __future__ import annotations
@@ -20,21 +21,11 @@ from torch import Tensor
 from tree_oracle.decoder import AttentionLayout
 from tree_oracle.record import Unsupported
 from tree_oracle.target import Target
-from tree_oracle.target.backends import Kernel, backend_for, kernel_named
+from tree_oracle.target.backends import Hindrance, Kernel, Kind, backend_for, kernel_named, kind_of
 from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.tree import CandidateTree
 
-# How torch begins where none of the kernels that are allowed takes the inputs.
-_NO_KERNEL = ("No available kernel", "No viable backend")
-
-
-def refuses(error: RuntimeError) -> bool:
-    """Whether torch says that it has no such kernel for these inputs, and not that a kernel failed on them.
-
-    What it lacks for a device or a dtype is a ``NotImplementedError``. Every error of CUDA has words on kernels in its later
-    lines, so only the beginning counts.
-    """
-    return isinstance(error, NotImplementedError) or str(error).startswith(_NO_KERNEL)
+_UNJUDGED = (Kind.REFUSED, Kind.OUT_OF_MEMORY)  # they say nothing of whether the operator is right
 
 
 class AttentionOperator:
@@ -56,11 +47,14 @@ class AttentionOperator:
         """Attention by this kernel, under the table of the layout. (heads, n, width), on the device.
 
         Raises:
-            Unsupported: the kernel does not run here with a mask, on these inputs, or another one ran in its place.
+            Unsupported: the kernel does not run here with a mask, on these inputs, another one ran in its place, or memory did
+                not suffice.
+            KernelFailed: it is offered here, and crashes.
         """
-        refused = self._backend.refusal(self._kernel.name, self.attend_dtype)
-        if refused is not None:
-            raise Unsupported(f"{self._kernel.name} on {self._backend.device} in {self.attend_dtype}: {refused}")
+        hindered = self._backend.hindrance(self._kernel.name, self.attend_dtype)
+        if hindered is not None and hindered.kind is not Kind.WRONG:  # a wrong result is what the cases are for
+            what = f"{self._kernel.name} on {self._backend.device} in {self.attend_dtype}"
+            raise Unsupported(f"{what}: {hindered}") if hindered.kind in _UNJUDGED else hindered.error(what)
         arrays = [self._here(rows)[None].to(DTYPES[self.attend_dtype]) for rows in (q, k, v)]
         visible, scale = self._here(layout.visible), float(q.shape[-1]) ** -0.5
         seen = self._backend.kernel_seen(lambda: self._run(arrays, visible, scale))
@@ -76,8 +70,9 @@ class AttentionOperator:
             q, k, v = arrays
             return self._kernel.attend(q, k, v, visible, scale)
         except RuntimeError as error:
-            if refuses(error):
-                raise Unsupported(str(error).splitlines()[0]) from error
+            found, line = kind_of(error), (str(error).splitlines() or [type(error).__name__])[0]
+            if found in _UNJUDGED:
+                raise Unsupported(str(Hindrance(found, line))) from error
             raise  # the operator took the inputs and failed
 
     def _here(self, rows: np.ndarray) -> Tensor:

@@ -5,10 +5,10 @@ an error has is measured for every case:
 
     room = 2 * (error of ordinary attention in the operator's dtype) + (what another way to compute it changes) + unit
 
-in float64 on the same numbers, over the nodes that an error of a score moves most. The ways are those of real kernels: dividing
-before or after the weighted sum, in one piece or in blocks, scaling the scores or the queries and keys before them, in several
-orders of sums. The unit is one in the last place of the dtype at 1, the largest weight: two right answers may always differ by
-that. The operator's own answers have no part in it, since a fault in them would make room for itself.
+in float64 on the same numbers, over the nodes that rounding moves most. The ways are those of real kernels: dividing before or
+after the weighted sum, in one piece or in blocks, scaling the scores or the queries and keys before them, in several orders of
+sums. The unit is one in the last place of the dtype at the largest number that is due in the case: two right answers may always
+differ by that. The operator's own answers have no part in it, since a fault in them would make room for itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import msgspec
 import numpy as np
 from jaxtyping import Float, Int
 
-from tree_oracle.checks.attend_inputs import Inputs, inputs_of
+from tree_oracle.checks.attend_aimed import Aimed
+from tree_oracle.checks.attend_arrays import Inputs
+from tree_oracle.checks.attend_inputs import inputs_of
 from tree_oracle.checks.view import View, branch, relation
 from tree_oracle.record import Case, Round
 
@@ -45,17 +47,17 @@ class SeenAttention:
     own: Own
     out: Outputs
     due: Outputs
-    room: float  # the largest error of a weight that is no fault
+    room: float  # the largest error of a number that is no fault
 
     @property
     def cached(self) -> int:
         """Columns before the nodes."""
         return int(self.inputs.k.shape[1]) - len(self.parents)
 
-    @property
-    def right(self) -> bool:
-        """Whether every weight is what it must be, to within rounding."""
-        return bool(np.abs(self.out - self.due).max() <= self.room)
+    def wrong_rows(self) -> Iterator[tuple[int, int]]:
+        """Heads and nodes of the rows that are off by more than rounding, by node."""
+        off = np.abs(self.out - self.due).max(axis=-1)
+        yield from ((head, node) for node, head in np.argwhere(~(self.room >= off.T)).tolist())
 
     def column(self, column: int, node: int) -> str:
         """In words, what a column is to a node."""
@@ -97,12 +99,11 @@ def ordinary(inputs: Inputs, own: Own) -> Outputs:
     heads, n, width = inputs.q.shape
     groups = [inputs.group(head) for head in range(heads)]
     scores = inputs.q.astype(np.float64) @ inputs.k.astype(np.float64)[groups].transpose(0, 2, 1) / np.sqrt(width)
-    places = inputs.classes[groups] + width * np.arange(heads)[:, None]  # the values are 1 there and 0 elsewhere
+    values = inputs.v.astype(np.float64)[groups]
     out = np.empty((heads, n, width))
     for node, columns in enumerate(own):
         weights = _softmax(scores[:, node, columns])
-        sums = np.bincount(places[:, columns].ravel(), weights.ravel(), minlength=heads * width)
-        out[:, node] = sums.reshape(heads, width)
+        out[:, node] = (weights[:, None] @ values[:, columns])[:, 0]
     return out
 
 
@@ -155,7 +156,7 @@ class _Due(NamedTuple):
     trees: list[tuple[Own, Outputs]]
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def _due(encoded: bytes) -> _Due:
     case = msgspec.json.decode(encoded, type=Case)
     inputs = inputs_of(case)
@@ -163,16 +164,22 @@ def _due(encoded: bytes) -> _Due:
     return _Due(inputs, [(own, ordinary(inputs, own)) for own in every])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def room_of(encoded: bytes, dtype: str) -> float:
-    """The largest error of a weight that is no fault, for a case (its JSON) and a dtype."""
+    """The largest error of a number that is no fault, for a case (its JSON) and a dtype."""
     due = _due(encoded)
     own, outputs = due.trees[0]
     most = max(1, min(_SAMPLED, _ROWS // len(outputs)))
-    moved = (outputs * (outputs - 1)).min(axis=(0, 2))  # least where an error of a score moves a node most
-    nodes = np.argsort(moved)[:most].tolist()
+    nodes = np.argsort(-_moved(due.inputs, outputs))[:most].tolist()
     ways = np.stack([in_dtype(due.inputs, own, nodes, dtype, way) for way in Way])
-    return 2 * _largest(ways - outputs[:, nodes]) + _largest(ways - ways[0]) + _UNITS[dtype]
+    unit = _UNITS[dtype] * max(_largest(rows) for _, rows in due.trees)
+    return 2 * _largest(ways - outputs[:, nodes]) + _largest(ways - ways[0]) + unit
+
+
+def _moved(inputs: Inputs, outputs: Outputs) -> Float[np.ndarray, " n"]:
+    """How much rounding may move a node: by errors of scores where outputs are weights, else in proportion to its outputs."""
+    each = outputs * (1 - outputs) if isinstance(inputs, Aimed) else np.abs(outputs)
+    return np.asarray(each.max(axis=(0, 2)))
 
 
 def _largest(differences: np.ndarray) -> float:

@@ -2,15 +2,17 @@
 
 Rows stand beside 1, 2, 8, 16, 32, 64, 128 and 256, keys beside 128, 512, 1,024 and 2,048; the width of a head, how heads share
 keys and windows change along. Of large sizes few are listed, since they cost most: every size alone is met, every pair is not.
-Each case of more than two nodes holds two trees that differ in one node's parent; those of ``bits``, with a head for every
-column of the mask that is asked about, hold one.
+Each case of more than two nodes holds two trees that differ in one node's parent. Every listed size is there twice: with rows
+that aim at single keys, and balanced over all of them, so that every bit of its mask is alive (``attend_aimed`` and
+``attend_balanced``). Drawn cases are of either kind.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 
-from tree_oracle.checks.attend_inputs import bit_columns
 from tree_oracle.checks.scene import Scene, Stage
 from tree_oracle.record import AttendData, Case, TreeData
 
@@ -26,7 +28,8 @@ _LISTED = (
     (8, 129), (1, 1), (1, 130), (2, 2), (2, 128), (9, 40), (16, 527), (17, 20), (17, 530), (9, 60, 6), (32, 1025), (33, 48, 9),
     (33, 131), (64, 513), (65, 127), (128, 140), (129, 260), (256, 300), (9, 2050),
 )  # fmt: skip
-_BITS = ((9, 2050), (17, 1025), (65, 130))  # rows, keys in all
+# Balanced alone: a mask of the prefix has bits of 0 under a window only, and only balanced cases tell them in half precision.
+_WINDOWED = ((17, 1025, 700), (65, 300, 129))
 
 
 def _parents(n: int, salt: int) -> list[int]:
@@ -40,7 +43,8 @@ def _parents(n: int, salt: int) -> list[int]:
     return parents
 
 
-def _case(n: int, keys: int, window: int, salt: int, *, heads: int = 4, groups: int = 2, width: int = 64) -> Case:
+def _case(n: int, keys: int, window: int, salt: int, shared: int, *, bits: bool = False, width: int = 64) -> Case:
+    heads, groups = _HEADS[shared % len(_HEADS)] if n * keys < _LARGE else (2, 1)
     first = _parents(n, salt)
     trees = [first]
     if n > 2:
@@ -48,35 +52,31 @@ def _case(n: int, keys: int, window: int, salt: int, *, heads: int = 4, groups: 
         second = list(first)
         second[moved] = next(p for p in range(moved) if p != first[moved])
         trees.append(second)
-    attend = AttendData(prefix_len=keys - n + 1, heads=heads, groups=groups, width=width, window=window, salt=salt)
+    attend = AttendData(
+        prefix_len=keys - n + 1, heads=heads, groups=groups, width=width, window=window, salt=salt, bits=bits
+    )
     tokens = tuple(node % _TOKENS for node in range(n))
-    note = f"{n} nodes over {keys} keys" + (f" in a window of {window}" if window else "")
+    note = "every bit of " * bits + f"{n} nodes over {keys} keys" + (f" in a window of {window}" if window else "")
     return Case(prefix=(0,), trees=tuple(TreeData(tokens, tuple(tree)) for tree in trees), attend=attend, note=note)
 
 
 def _listed(stage: Stage) -> list[Case]:
-    cases = []
-    for salt, (n, keys, *window) in enumerate(_LISTED):
-        heads, groups = _HEADS[salt % len(_HEADS)] if n * keys < _LARGE else (2, 1)
+    aimed, balanced = [], []
+    for salt, (n, keys, *window) in enumerate((*_LISTED, *_WINDOWED)):
         width = (64, 128)[salt % 5 == 4]
-        cases.append(_case(n, keys, window[0] if window else 0, salt, heads=heads, groups=groups, width=width))
-    return [*cases, *(_bits(n, keys, salt) for salt, (n, keys) in enumerate(_BITS))]
-
-
-def _bits(n: int, keys: int, salt: int) -> Case:
-    """A head for every column of a node and at the edge of a tile."""
-    cached = keys - n
-    sizes = AttendData(prefix_len=cached + 1, heads=len(bit_columns(n, cached)), groups=1, salt=salt, bits=True)
-    tree = TreeData(tuple(node % _TOKENS for node in range(n)), tuple(_parents(n, salt)))
-    return Case(prefix=(0,), trees=(tree,), attend=sizes, note=f"every bit of {n} nodes over {keys} keys")
+        make = partial(_case, n, keys, window[0] if window else 0, salt, salt, width=width)
+        aimed += [make()] if salt < len(_LISTED) else []
+        balanced.append(make(bits=True))
+    return [*aimed, *balanced]
 
 
 def _drawn(draw: st.DrawFn, stage: Stage) -> Case:
     n = draw(st.integers(1, 40) | st.sampled_from(_ROWS))
     cached = draw(st.integers(0, 140) | st.sampled_from(_CACHED))
     window = draw(st.integers(1, 24)) if draw(st.booleans()) else 0
-    heads, groups = _HEADS[draw(st.integers(0, len(_HEADS) - 1))] if n * (cached + n) < _LARGE else (2, 1)
-    case = _case(n, cached + n, window, draw(st.integers(0, 99)), heads=heads, groups=groups)
+    shared = draw(st.integers(0, len(_HEADS) - 1)) if n * (cached + n) < _LARGE else 0
+    salt = draw(st.integers(0, 99))
+    case = _case(n, cached + n, window, salt, shared, bits=bool(salt % 2))
     return Case(prefix=case.prefix, trees=case.trees, attend=case.attend)
 
 

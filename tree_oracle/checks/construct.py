@@ -3,7 +3,8 @@
 Law: it is one tree below the root token, parents first, siblings distinct. Where the decoder declares the policy that it
 builds by, the tree keeps the policy's bounds, and is the one that the policy builds, or, where scores tie exactly, one of
 those that it allows. A wrong tree never makes wrong text; it costs acceptance, or it is laid out as another tree than was
-scored. A decoder that declares no policy is judged by the laws that every tree has.
+scored. A decoder that declares no policy is judged by the laws that every tree has. The first of them also holds of the trees
+that a decoder shows beside a text of its own, where the root is the last token that was committed before the round.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.drafts import DRAFTS
 from tree_oracle.checks.policy import DeclaredPolicy
 from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.checks.view import View, branch, shown
 from tree_oracle.construct import TableDraft
 from tree_oracle.decoder.seams import Seam
@@ -29,15 +31,17 @@ _POLICY = "the declared policy (docs/conventions.md)"
 Path = tuple[int, ...]
 
 
-@check("CONSTRUCT-01", rung=1, needs=_NEEDS, sources=_SOURCES, source=_DEFINITION)
+@check("CONSTRUCT-01", rung=1, needs=_NEEDS, sources=(*_SOURCES, Source(Seam.GENERATE, PROMPTS)), source=_DEFINITION)
 def is_a_tree(view: View) -> Iterator[Finding]:
     """Node 0 holds the root token, and every other node hangs from a node stored before it and holds a token of the draft.
 
     Woken by pruning among equal scores, where a node can be kept without its parent, and by any branching. Real causes: a
-    lookup of the parent that is off by one, an unstable order of equal scores, indices of the pool left in the tree.
+    lookup of the parent that is off by one, an unstable order of equal scores, indices of the pool left in the tree. Of trees
+    that are shown with a text: the root of the round before, the root left out.
     """
+    vocab_size = view.truth.vocab_size if view.case.draft is None else view.case.draft.vocab_size
     for index, round_ in enumerate(view.rounds):
-        found = _not_a_tree(round_, _draft(view).vocab_size)
+        found = _not_a_tree(round_, vocab_size)
         if found is not None:
             node, sentence, expected = found
             _, tokens, parents = shown(round_)
@@ -53,7 +57,7 @@ def _not_a_tree(round_: Round, vocab_size: int) -> tuple[int | None, str, str] |
         return None, "the tree has no nodes, not even the root", "the root as node 0"
     if tokens[0] != prefix[-1] or parents[0] != -1:
         said = f"node 0 holds token {tokens[0]} and has parent {parents[0]}"
-        return 0, said, f"the root: token {prefix[-1]}, parent -1"
+        return 0, said, f"the root: token {prefix[-1]}, the last one that is committed, parent -1"
     for node in range(1, len(tokens)):
         if not 0 <= parents[node] < node:
             return node, f"node {node} {_misplaced(node, parents[node], len(tokens))}", "a parent stored before it"

@@ -59,8 +59,13 @@ def law_of(case: Case, what: str) -> LawData:
 
 def accept_sampled(decoder: Any, case: Case, vocab_size: int) -> tuple[Round, ...]:
     """One round per scripted way of chance and tree; one with coins of the generator alone where no mode is declared."""
+    return tuple(decided(decoder, case))
+
+
+def decided(decoder: Any, case: Case) -> Iterator[Round]:
+    """The same, each round when it is asked for."""
     data, mode = law_of(case, "accept_sampled"), mode_of(decoder)
-    return tuple(
+    return (
         _decided(decoder, data, tree, script, laws)
         for tree in case.trees
         for laws in [_rows(data, tree)]

@@ -40,11 +40,11 @@ def speculation_runs(view: View) -> Iterator[Finding]:
     Shown by rounds with a draft, by counters, by steps that emit several tokens, or by calls of the target that score a draft.
     Where trees are handed over and every call of the target that was seen holds one token, or is one that plain decoding makes,
     it does not. Where the decoder generates and the target was seen to decide every token by a pass over the text before it
-    alone, none of these is a witness, unless a second decoder puts a wrong row right that is slipped into such a pass. Nor is
-    one where wrong rows in the passes that score a draft change nothing, and wrong rows in those over the text alone do.
-    Steps are none where no pass that scores a draft was seen, or where the tap reads that none decides. A decoder that had
-    nothing to verify, or that shows nothing but its text, is not observable; whoever shows no witness at all ends with exit
-    code 4. It is a *should*: a decoder may be right not to speculate, but then nothing is said of how it does.
+    alone, none of these is a witness, unless a second decoder puts a wrong row right that is slipped into such a pass; nor are
+    they where wrong rows in the passes that score a draft change nothing, and wrong rows in those over the text alone do. Steps
+    are none where no pass that scores a draft was seen, or where the tap reads that none decides. A decoder that had nothing to
+    verify, or that shows nothing but its text, is not observable; whoever shows no witness at all ends with exit code 4. It is
+    a *should*: a decoder may be right not to speculate, but then nothing is said of how it does.
     """
     calls = [(call, round_) for round_ in view.rounds for call in round_.calls or ()]
     candidates = max((len(tree.tokens) - 1 for tree in view.case.trees[: len(view.rounds)]), default=0)

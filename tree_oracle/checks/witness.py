@@ -150,7 +150,7 @@ def _told(rounds: Sequence[Round]) -> Iterator[tuple[Round, Work]]:
     count = Counter(round_.request for round_ in rounds)
     for round_ in rounds:
         beyond = max(len(round_.emitted) - 1, 0)
-        drafted = beyond if round_.tokens is None else len(round_.tokens) - 1
+        drafted = beyond if round_.tokens is None else max(len(round_.tokens) - 1, 0)
         accepted = beyond if round_.accepted is None else len(round_.accepted)
         if round_.tokens is not None or round_.accepted is not None:
             yield round_, Work(rounds=1, drafted=drafted, accepted=accepted)

@@ -126,10 +126,11 @@ def recorder() -> int:
 def _truth(target: str | None, device: str, dtype: str, attention: str) -> tuple[Any, dict[str, str]]:
     """The truth of the target, and versions and place of its runs."""
     from tree_oracle.run.environment import environment, versions
+    from tree_oracle.run.kernels_seen import kernels_seen
 
     if target is None:
         return None, versions()
     from tree_oracle.target import SequentialTruth, load_target
 
     found = load_target(target, device=device, dtype=dtype, attention=attention)
-    return SequentialTruth(found), environment(found)
+    return SequentialTruth(found), environment(found) | kernels_seen(found)

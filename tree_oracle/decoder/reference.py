@@ -95,6 +95,11 @@ class ReferenceDecoder:
         """The commit of one round in shared pools, which are changed in place."""
         return self.parts.move(accepted, slots, block_table, pools)
 
+    @property
+    def attend_dtype(self) -> str:
+        """What the attention operator says that it computes in."""
+        return str(getattr(self.parts.attend, "dtype", "float32"))
+
     def attend(
         self, q: Heads, k: Heads, v: Heads, tree: CandidateTree, prefix_len: int, layout: AttentionLayout
     ) -> Heads:

@@ -10,6 +10,8 @@ is looked for, so that the law which is broken can fail instead of being read as
    is the third: where the tree so read does not hold the tokens that were emitted, the other one is taken, in all calls alike.)
 2. Only positions are those of a tree: they are followed. Of several nodes at the position before its own, the parent is one
    that is seen if any is, one through which the text goes if any is, then one whose branch holds most of what is seen.
+   Before that, a mask whose inverse, or whose transpose, is that of the tree at just these positions, is read as that tree:
+   where a node sees all but its branch, or what is below it, the nodes that it sees tell nothing of its parent.
 3. Neither: the parent is the earlier node seen that itself sees most.
 
 A wrong guess costs the name of the fault, not the failure: whatever the parents, a mask, a position or a row contradicts them.
@@ -51,6 +53,8 @@ def possible_links(visible: Mask, positions: Sequence[int], *, second: bool = Fa
     """
     steps = np.asarray(positions) - positions[0]
     parents = tree_of_mask(visible)
+    if parents is None and (turned := _turned(visible, steps)) is not None:
+        return _links(turned)
     levels = _by_position(steps)
     seen = levels & visible.T
     if parents is not None:
@@ -60,6 +64,17 @@ def possible_links(visible: Mask, positions: Sequence[int], *, second: bool = Fa
     elif not _whole(levels):
         return _deepest_seen(visible)
     return np.where(seen.any(axis=0), seen, levels)
+
+
+def _turned(visible: Mask, steps: Int[np.ndarray, " n"]) -> tuple[int, ...] | None:
+    """The parents of the tree whose inverted or transposed mask this is, where the positions are those of that tree too."""
+    for mask in (~visible, visible.T):
+        parents = tree_of_mask(mask)
+        if parents is None or any(parent >= node for node, parent in enumerate(parents)):
+            continue
+        if np.array_equal(np.count_nonzero(mask, axis=1) - 1, steps):
+            return parents
+    return None
 
 
 def paths(links: Links, tokens: Sequence[int], text: Sequence[int]) -> list[tuple[int, ...]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tree_oracle.decoder import Parts
-from tree_oracle.faults import attends
+from tree_oracle.faults import attends, attends_half
 from tree_oracle.faults.attends import through
+from tree_oracle.faults.attends_half import InHalf
 from tree_oracle.faults.fault import Fault
 
 ATTEND_FAULTS = (
@@ -95,5 +96,38 @@ ATTEND_FAULTS = (
         Parts(attend=through(attends.KeptMask())),
         "the buffer of the call before is written anew",
         Parts(attend=through(attends.RewrittenMask())),
+    ),
+    Fault(
+        "prefix-column-lost-in-half",
+        "MASK-LAYOUT",
+        "ATTEND-02",
+        "an operator in bfloat16 never sees column 77 of the prefix",
+        "a prefix of more than 77 cached columns, in which every key is told apart",
+        "packed masks whose bits are right and whose addresses are not",
+        Parts(attend=InHalf(attends_half.prefix_column_hidden)),
+        "an operator in bfloat16 sees what the mask shows",
+        Parts(attend=InHalf(attends_half.as_laid_out)),
+    ),
+    Fault(
+        "prefix-column-open-in-half",
+        "SWA",
+        "ATTEND-01",
+        "an operator in bfloat16 sees column 77 of the prefix from behind any window",
+        "a window that hides column 77, in which every key is told apart",
+        "windows applied by block, with columns at the edge left over",
+        Parts(attend=InHalf(attends_half.prefix_column_open)),
+        "an operator in bfloat16 sees what the mask shows",
+        Parts(attend=InHalf(attends_half.as_laid_out)),
+    ),
+    Fault(
+        "node-bit-open-in-half",
+        "MASK-LAYOUT",
+        "ATTEND-01",
+        "an operator in bfloat16 lets node 41 see node 40, whether that is its parent or not",
+        "a tree of more than 41 nodes in which node 40 is no ancestor of node 41",
+        "packed masks whose bits are right and whose addresses are not",
+        Parts(attend=InHalf(attends_half.node_bit_open)),
+        "an operator in bfloat16 sees what the mask shows",
+        Parts(attend=InHalf(attends_half.as_laid_out)),
     ),
 )

@@ -16,11 +16,13 @@ from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
 from tree_oracle.faults.length_faults import LENGTH_FAULTS
+from tree_oracle.faults.mask_faults import MASK_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
 from tree_oracle.faults.narrow_faults import NARROW_FAULTS
 from tree_oracle.faults.numeric_faults import NUMERIC_FAULTS
 from tree_oracle.faults.packing_faults import PACKING_FAULTS
 from tree_oracle.faults.path_faults import PATH_FAULTS
+from tree_oracle.faults.place_faults import PLACE_FAULTS
 from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.prefix_faults import PREFIX_FAULTS
 from tree_oracle.faults.rank_faults import RANK_FAULTS
@@ -231,6 +233,8 @@ _CATALOGUE = (
         "the path is found by following parents up from its last node",
         Parts(keep=keeps.up_from_the_last),
     ),
+    *MASK_FAULTS,
+    *PLACE_FAULTS,
     *ROUND_FAULTS,
     *WINDOW_FAULTS,
     *HELD_FAULTS,

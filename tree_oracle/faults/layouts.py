@@ -155,3 +155,13 @@ def position_of_root(tree: CandidateTree, prefix_len: int) -> Layout:
     """Fault: depth is left out."""
     layout = lay_out(tree, prefix_len)
     return replace(layout, positions=np.full_like(layout.positions, prefix_len - 1))
+
+
+def position_without_prefix(tree: CandidateTree, prefix_len: int) -> Layout:
+    """Fault: positions are depths."""
+    return replace(lay_out(tree, prefix_len), positions=tree.depths.copy())
+
+
+def position_by_parent_slot(tree: CandidateTree, prefix_len: int) -> Layout:
+    """Fault: a node sits behind its parent's slot instead of its parent's position."""
+    return replace(lay_out(tree, prefix_len), positions=prefix_len + tree.parents)

@@ -50,3 +50,15 @@ def sixteen_rows(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTre
     """Fault: rows from slot 16 on are those of the sixteenth."""
     rows = run_target(model, cache, tree, layout)
     return np.concatenate([rows[:16], np.repeat(rows[15:16], max(len(rows) - 16, 0), axis=0)])
+
+
+def rows_in_level_order(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Fault: the rows are handed on level by level."""
+    rows = run_target(model, cache, tree, layout)
+    return np.asarray(rows[np.argsort(tree.depths, kind="stable")])
+
+
+def rows_sorted_and_put_back(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Twin: the rows are sorted level by level and put back."""
+    rows, order = run_target(model, cache, tree, layout), np.argsort(tree.depths, kind="stable")
+    return np.asarray(rows[order][np.argsort(order)])

@@ -2,6 +2,9 @@
 
 The planted faults are among them, and beside them their common relatives, so that a cause is told from its neighbours. A
 suspect is a hypothesis and no ground truth: it says what a decoder *would* show if this one thing were wrong with it.
+
+One fault may have several forms: a mask is of the wrong polarity in the layout, where the model gets it, or where it is read,
+as numbers or as booleans, and most of what is shown is the same. They have one name, and one form has to explain every case.
 """
 
 from __future__ import annotations
@@ -9,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tree_oracle.decoder import Parts
-from tree_oracle.faults import builds, commits, keeps, layouts, lengths, passes, scorers, stops, walks
+from tree_oracle.faults import builds, commits, handed, keeps, layouts, lengths, masks, passes, scorers, stops, walks
 from tree_oracle.faults.catalogue import FAULTS
+from tree_oracle.tree import lay_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,12 @@ class Suspect:
     name: str
     sentence: str
     parts: Parts
+    others: tuple[Parts, ...] = ()  # further forms of the same fault
+
+    @property
+    def forms(self) -> tuple[Parts, ...]:
+        """Every way in which it may be wrong."""
+        return self.parts, *self.others
 
 
 _RELATIVES = (
@@ -33,9 +43,32 @@ _RELATIVES = (
     Suspect("parent-hidden", "a node does not see its parent", Parts(lay_out=layouts.parent_hidden)),
     Suspect("root-hidden", "no node sees the root", Parts(lay_out=layouts.root_hidden)),
     Suspect("oldest-column-lost", "the first prefix token is hidden", Parts(lay_out=layouts.oldest_column_lost)),
+    Suspect("elder-siblings-leak", "a node sees the siblings stored before it", Parts(lay_out=masks.elders_direct)),
+    Suspect(
+        "next-elder-inherited",
+        "a node sees the sibling stored before it, and so does all that is below it",
+        Parts(lay_out=masks.next_elder_inherited),
+    ),
+    Suspect(
+        "mask-of-parents-with-root",
+        "a node takes the row of the slot before its parent's",
+        Parts(lay_out=masks.parents_numbered_with_root),
+    ),
+    Suspect("nodes-one-column-late", "the mask of the nodes is a column late", Parts(lay_out=masks.one_column_late)),
+    Suspect("nodes-one-column-early", "the mask of the nodes is a column early", Parts(lay_out=masks.one_column_early)),
+    Suspect(
+        "boolean-mask-added",
+        "a boolean mask is handed to an attention that adds it to its scores",
+        Parts(target_pass=handed.handed(handed.as_booleans)),
+    ),
     Suspect("position-one-late", "every position is one too large", Parts(lay_out=layouts.position_one_late)),
     Suspect("position-one-early", "every position is one too small", Parts(lay_out=layouts.position_one_early)),
     Suspect("position-of-root", "every node sits at the root's position", Parts(lay_out=layouts.position_of_root)),
+    Suspect(
+        "position-by-parent-slot",
+        "a node sits behind its parent's slot",
+        Parts(lay_out=layouts.position_by_parent_slot),
+    ),
     Suspect("rows-one-slot-early", "every node is given the next slot's logits", Parts(target_pass=passes.rows_early)),
     Suspect("rows-of-parent", "every node is given its parent's logits", Parts(target_pass=passes.rows_of_parent)),
     Suspect("own-row", "a child is judged with its own row", Parts(walk=walks.own_row)),
@@ -77,7 +110,16 @@ _RELATIVES = (
     Suspect("end-token-not-emitted", "the end token itself is dropped", Parts(stop=stops.end_token_dropped)),
 )
 
+# Where layouts alone are asked for these are right: a packed fault of the same kind says there what is wrong.
+_INVERTED = (
+    Parts(encode=lay_out, lay_out=masks.hidden_for_seen),
+    Parts(target_pass=handed.handed(handed.as_inverted_booleans)),
+    Parts(target_pass=handed.read(handed.inverted)),
+)
+_EXCHANGED = (Parts(encode=lay_out, lay_out=masks.transposed),)
+_OTHER_FORMS = {"mask-polarity-inverted": _INVERTED, "queries-and-keys-exchanged": _EXCHANGED}
+
 SUSPECTS: tuple[Suspect, ...] = (
-    *(Suspect(fault.name, fault.sentence, fault.parts) for fault in FAULTS.values()),
+    *(Suspect(f.name, f.sentence, f.parts, _OTHER_FORMS.get(f.name, ())) for f in FAULTS.values()),
     *_RELATIVES,
 )

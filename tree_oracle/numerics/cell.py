@@ -91,6 +91,9 @@ class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernels: tuple[str, ...]  # that the profile of a tree pass shows
     routed: int  # rows judged apart, since a rounding step sent them to other experts (``routing``)
     invariant: bool  # width changes no bit of any control row
+    plain_kernels: tuple[str, ...] | None = (
+        None  # that the profile of a plain pass shows; None: not asked, in older reports
+    )
 
 
 class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -69,15 +69,16 @@ def mask_cost(
 
     Raises:
         UsageError: a kernel or dtype that is not to be had here, a size below 1, or no tree of such a depth.
+        KernelFailed: the kernel is offered here, and fails on a small case.
     """
     if min(nodes, prefix, times) < 1:
         raise UsageError(
             f"{counted(nodes, 'node')}, a prefix of {prefix} and {times} times; expected at least 1 of each"
         )
     backend, chosen = backend_for(device), kernel_named(kernel)
-    refused = backend.dtype_refusal(dtype) or backend.refusal(kernel, dtype)
-    if refused is not None:
-        raise UsageError(f"{kernel} in {dtype} on {device}: {refused}")
+    hindered = backend.dtype_hindrance(dtype) or backend.hindrance(kernel, dtype)
+    if hindered is not None:
+        raise hindered.error(f"{kernel} in {dtype} on {device}")
     make = torch.Generator().manual_seed(0)
     rows, keys, values = (
         torch.randn(1, HEADS, count, WIDTH, generator=make).to(DTYPES[dtype]).to(device)

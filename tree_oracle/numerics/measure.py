@@ -13,20 +13,18 @@ copy of the weights *as the cell's dtype holds them*, so that what is measured i
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-from jaxtyping import Bool
 
 from tree_oracle.numerics.cell import Cell, Control, Figures, Found, Verdict
-from tree_oracle.numerics.compared import Compared, compare, join
-from tree_oracle.numerics.distance import Gaps, Rows, spread
+from tree_oracle.numerics.compared import compare
+from tree_oracle.numerics.distance import Rows, spread
+from tree_oracle.numerics.gathered import Arrays, Gathered
 from tree_oracle.numerics.inputs import History, Instance, Lane, instances, reach_of, wrong_histories
-from tree_oracle.numerics.neighbours import Beside, look_beside
+from tree_oracle.numerics.neighbours import look_beside
 from tree_oracle.numerics.passes import Passes
 from tree_oracle.numerics.routing import has_experts, in_many_passes, in_one_pass, watched
 from tree_oracle.numerics.signs import Shown, despite, signs, signs_of_loss
@@ -42,39 +40,6 @@ from tree_oracle.target.sequential_shared import shared_rows
 FEW = 8  # histories of each lane for the controls and effects that cost a pass each
 
 CONTROLS = ("repeat", "width", "layout", "cached", "batch")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arrays:
-    """The rows behind a cell's figures, for plots and for other tolerances later. Float32, one entry per row."""
-
-    tree: Gaps
-    plain: Gaps
-    sequential: Gaps
-    margin: Gaps
-    flipped: Bool[np.ndarray, " k"]
-    effect: Gaps
-
-    def named(self) -> dict[str, np.ndarray]:
-        """By name, as they are kept."""
-        reals = {
-            name: getattr(self, name).astype(np.float32) for name in ("tree", "plain", "sequential", "margin", "effect")
-        }
-        return reals | {"flipped": self.flipped}
-
-
-@dataclass(slots=True)
-class _Gathered:
-    """What the passes of a cell have shown so far."""
-
-    compared: dict[str, list[Compared]] = field(default_factory=lambda: defaultdict(list))
-    changes: dict[str, list[Gaps]] = field(default_factory=lambda: defaultdict(list))
-    effects: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    beside: Beside = field(default_factory=Beside)
-    routed: int = 0
-
-    def joined(self, name: str) -> Compared:
-        return join(self.compared[name])
 
 
 def reference_of(target: Target) -> Target:
@@ -124,9 +89,9 @@ class _Measured:
     def __init__(self, cell: Cell, target: Target, golden: Target, seed: int) -> None:
         self.cell, self.target, self.golden, self.seed = cell, target, golden, seed
         self.passes = Passes(target, kernel_named(cell.kernel), cell.cache, cell.prefix - 1)
-        self.kernels: tuple[str, ...] = ()
+        self.kernels: dict[str, tuple[str, ...]] = {}
         self.reach = reach_of(reaches(target.model.config))
-        self.seen = _Gathered()
+        self.seen = Gathered()
 
     def rule(self, instance: Instance) -> None:
         """Passes without a tree."""
@@ -139,15 +104,18 @@ class _Measured:
             self._change("batch", self.passes.batched(texts), alone)
 
     def look(self, instance: Instance) -> None:
-        """Learn from the profile which attention kernels a tree pass runs.
+        """Learn from the profile which attention kernels a tree pass and a plain pass run.
 
         Raises:
             Unsupported: not the one that was asked for. The exact model runs none.
         """
-        run = backend_for(self.cell.device).kernel_seen(lambda: self.passes.tree(instance))
-        asked, self.kernels = self.cell.kernel, run.kernels
-        if not self.target.exact and asked != "sdpa" and asked not in run.kernels:
-            raise Unsupported(f"asked for {asked}, and {' and '.join(run.kernels) or 'no known kernel'} ran")
+        backend, asked, text = backend_for(self.cell.device), self.cell.kernel, instance.lanes[0].histories[:1]
+        runs = {"tree": lambda: self.passes.tree(instance), "plain": lambda: self.passes.plain(text)}
+        for name, run in runs.items():
+            self.kernels[name] = seen = backend.kernel_seen(run).kernels
+            if not self.target.exact and asked not in ("sdpa", *seen):
+                ran = " and ".join(seen) or "no known kernel"
+                raise Unsupported(f"asked for {asked}, and {ran} ran in the {name} pass")
 
     def trial(self, instance: Instance) -> None:
         """The tree pass, the plain passes of the same histories, and wrong histories of some."""
@@ -200,7 +168,8 @@ class _Measured:
             controls=controls,
             effects=said,
             tolerance=rule,
-            kernels=self.kernels,
+            kernels=self.kernels["tree"],
+            plain_kernels=self.kernels["plain"],
             routed=self.seen.routed,
             invariant=controls["width"].equal == controls["width"].change.n,
         )

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import torch
 
 from tree_oracle.faults.rounding import find_number_fault
 from tree_oracle.numerics.cell import Cell, Found, Verdict
 from tree_oracle.numerics.document import Sweep, ToleranceReport, read_tolerance, write_arrays
-from tree_oracle.numerics.measure import Arrays, measure_cell
+from tree_oracle.numerics.gathered import Arrays
+from tree_oracle.numerics.measure import measure_cell
 from tree_oracle.record import Unsupported, UsageError, write_file
 from tree_oracle.target import Target, load_target
-from tree_oracle.target.backends import backend_for, kernel_named
+from tree_oracle.target.backends import KernelFailed, Kind, backend_for, kernel_named, kind_of
 
 OnCell = Callable[[Found], None]
 Load = Callable[[Cell], Target]
@@ -29,13 +29,14 @@ def load_cell(cell: Cell) -> Target:
 
     Raises:
         UsageError: an unknown name, or a device, dtype or kernel that is not to be had here.
+        KernelFailed: the kernel is offered here, and fails on a small case.
     """
     backend, kernel = backend_for(cell.device), kernel_named(cell.kernel)
     if kernel.compiles:
         raise UsageError(f"{kernel.name} in a model is not measured: it is compiled anew for every shape; ask for flex")
-    refused = backend.dtype_refusal(cell.dtype) or backend.refusal(kernel.name, cell.dtype)
-    if refused is not None:
-        raise UsageError(f"{kernel.name} in {cell.dtype} on {cell.device}: {refused}")
+    hindered = backend.dtype_hindrance(cell.dtype) or backend.hindrance(kernel.name, cell.dtype)
+    if hindered is not None:
+        raise hindered.error(f"{kernel.name} in {cell.dtype} on {cell.device}")
     return load_target(cell.target, device=cell.device, dtype=cell.dtype, attention=kernel.implementation)
 
 
@@ -115,12 +116,14 @@ def _same(one: Found, other: Found) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    """What kind of thing stands in the way, and whose words say so."""
     line = (str(error).strip().splitlines() or ["no message"])[0]
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error):
-        return f"out of memory: {line}"
-    if isinstance(error, (Unsupported, UsageError)):
+    if isinstance(error, KernelFailed):
+        return line
+    kind = kind_of(error)
+    if kind is Kind.REFUSED:
         return f"unsupported: {line}"
-    return f"{type(error).__name__}: {line}"
+    return f"{kind}: {line}" if kind is Kind.OUT_OF_MEMORY else f"{kind}: {type(error).__name__}: {line}"
 
 
 def _kept(path: Path, sweep: Sweep, environment: dict[str, str]) -> tuple[Found, ...]:

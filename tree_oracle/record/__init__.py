@@ -41,6 +41,9 @@ from tree_oracle.record.power import Catch as Catch
 from tree_oracle.record.power import Planted as Planted
 from tree_oracle.record.processors import Bias as Bias
 from tree_oracle.record.processors import Processors as Processors
+from tree_oracle.record.ranges import Count as Count
+from tree_oracle.record.ranges import Number as Number
+from tree_oracle.record.ranges import Token as Token
 from tree_oracle.record.report import CheckResult as CheckResult
 from tree_oracle.record.report import Ended as Ended
 from tree_oracle.record.report import HandedOn as HandedOn
@@ -55,6 +58,7 @@ from tree_oracle.record.round import LayerRows as LayerRows
 from tree_oracle.record.round import Round as Round
 from tree_oracle.record.round import RowKind as RowKind
 from tree_oracle.record.round import ScoreKind as ScoreKind
+from tree_oracle.record.size import size_of as size_of
 from tree_oracle.record.status import Level as Level
 from tree_oracle.record.status import Status as Status
 from tree_oracle.record.status import worst as worst

@@ -66,7 +66,7 @@ class AttendData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     width: int = 64  # of a head
     window: int = 0  # a row sees so many positions, its own among them; 0: all
     salt: int = 0
-    bits: bool = False  # every head aims at one column, the same for all of its rows: nodes first, then edges of tiles
+    bits: bool = False  # no row aims at a key: all are balanced, so that one bit more or less shows in every dtype
 
 
 class RequestData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -12,18 +12,19 @@ import msgspec
 
 from tree_oracle.record.case import Case
 from tree_oracle.record.counted import counted
+from tree_oracle.record.ranges import Count
 from tree_oracle.record.round import Round
 
 
 class Extent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Each the largest of its kind, wherever it came about; 0: none was seen."""
 
-    text: int = 0  # tokens, the prompt included
-    rounds: int = 0  # of one request
-    nodes: int = 0  # of a tree, the root left out
-    width: int = 0  # nodes of a tree at one depth
-    depth: int = 0
-    requests: int = 0  # of one session or call
+    text: Count = 0  # tokens, the prompt included
+    rounds: Count = 0  # of one request
+    nodes: Count = 0  # of a tree, the root left out
+    width: Count = 0  # nodes of a tree at one depth
+    depth: Count = 0
+    requests: Count = 0  # of one session or call
 
     def __or__(self, other: Extent) -> Extent:
         return Extent(*map(max, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))

@@ -13,6 +13,7 @@ import msgspec
 
 from tree_oracle.record.asked import ToleranceFile
 from tree_oracle.record.case_file import CASE_FORMAT, CASE_VERSION, CaseFile
+from tree_oracle.record.consistent import contradiction
 from tree_oracle.record.errors import FileError
 from tree_oracle.record.report import REPORT_FORMAT, REPORT_VERSION, Report
 
@@ -66,9 +67,22 @@ def read_report(path: Path, *, max_bytes: int = MAX_BYTES) -> Report:
     """Read a report.
 
     Raises:
-        FileError: as for ``read_case``.
+        FileError: as for ``read_case``; or the report contradicts itself.
     """
-    return _read(path, Report, REPORT_FORMAT, REPORT_VERSION, max_bytes)
+    found = _read(path, Report, REPORT_FORMAT, REPORT_VERSION, max_bytes)
+    refuse_contradiction(found, path)
+    return found
+
+
+def refuse_contradiction(report: Report, path: Path) -> None:
+    """Return if the report in a file can have come of a run.
+
+    Raises:
+        FileError: it cannot.
+    """
+    said = contradiction(report)
+    if said:
+        raise FileError(f"{path} holds a report that contradicts itself: {said}")
 
 
 class _Head(msgspec.Struct):

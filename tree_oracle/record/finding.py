@@ -6,6 +6,7 @@ import msgspec
 
 from tree_oracle.record.asked import Earlier, Recurs
 from tree_oracle.record.case import Case
+from tree_oracle.record.ranges import Count
 from tree_oracle.record.status import Status
 
 
@@ -16,13 +17,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sentence: str  # one full sentence that names the fault
     expected: str = ""
     seen: str = ""
-    round: int | None = None
-    node: int | None = None
+    round: Count | None = None
+    node: Count | None = None
     drawing: str = ""  # the tree, the node marked
     causes: tuple[str, ...] = ()  # suspects that show exactly the same on every case that they were tried on
     certain: bool = False  # the one cause was told apart from all other suspects on several cases
+    uncertain: str = ""  # why no cause is certain, where any are named
     ruled_out: tuple[str, ...] = ()  # suspects that show something else
-    diagnosed_on: int = 0  # cases that the suspects were tried on
+    diagnosed_on: Count = 0  # cases that the suspects were tried on
     case: Case | None = None
     replay: str = ""  # id of the case
     recurs: Recurs | None = None  # whether a new decoder fails on the case too; None: nobody tried

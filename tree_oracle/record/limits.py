@@ -16,8 +16,9 @@ import msgspec
 
 from tree_oracle.record.counted import counted
 from tree_oracle.record.errors import UsageError
+from tree_oracle.record.ranges import Count, Token
 
-Sequence: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(min_length=1)]
+Sequence: TypeAlias = Annotated[tuple[Token, ...], msgspec.Meta(min_length=1)]
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -27,11 +28,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         UsageError: a stop sequence without tokens, or one that is no tuple; a minimum below 0.
     """
 
-    max_new_tokens: int
-    eos_ids: tuple[int, ...] = ()
-    max_length: int | None = None
+    max_new_tokens: Count
+    eos_ids: tuple[Token, ...] = ()
+    max_length: Count | None = None
     stop: tuple[Sequence, ...] = ()  # the text ends as soon as its last tokens are one of these
-    min_new: Annotated[int, msgspec.Meta(ge=0)] = 0  # as many tokens come before the first end token
+    min_new: Count = 0  # as many tokens come before the first end token
 
     def __post_init__(self) -> None:
         if not isinstance(self.stop, tuple) or not all(isinstance(sequence, tuple) for sequence in self.stop):

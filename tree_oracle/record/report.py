@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import zip_longest
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -18,11 +19,15 @@ from tree_oracle.record.asked import Asked, ToleranceFile
 from tree_oracle.record.extent import Extent
 from tree_oracle.record.finding import Finding
 from tree_oracle.record.power import Catch, Planted
+from tree_oracle.record.ranges import Count
 from tree_oracle.record.status import Level, Status
 from tree_oracle.record.truth import Grade
 
 REPORT_FORMAT = "tree-oracle-report"
 REPORT_VERSION = 1
+
+Place: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**53)]  # counted from 1
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 BITWISE = 5  # the rung whose checks are all ``should``: many right decoders do not hold it
 
@@ -42,12 +47,12 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     check: str
     law: str
     level: Level
-    rung: int  # the level of the ladder that the check belongs to
+    rung: Count  # the level of the ladder that the check belongs to
     status: Status
-    cases: int = 0  # cases judged
-    undecided: int = 0  # of these, how many stayed undecided
-    near_ties: int = 0  # tokens that differ from the truth's within the noise
-    failed_at: int | None = None  # number of the first case that failed, counted from 1
+    cases: Count = 0  # cases judged
+    undecided: Count = 0  # of these, how many stayed undecided
+    near_ties: Count = 0  # tokens that differ from the truth's within the noise
+    failed_at: Place | None = None  # number of the first case that failed, counted from 1
     seams: tuple[str, ...] = ()  # what the rounds were seen through
     grade: str = ""  # of the truth that it was held against
     reason: str = ""  # why not observable, not applicable, undecided or in error
@@ -59,15 +64,15 @@ class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many rounds ended for one reason."""
 
     why: str  # one of ``tree_oracle.metrics.WhyEnded``
-    rounds: int
+    rounds: Count
 
 
 class HandedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What commits had to do for the rounds after them."""
 
-    branching: int = 0  # rounds whose tree has siblings
-    accepting: int = 0  # rounds that accept a node and have a round of their request after them
-    displacing: int = (
+    branching: Count = 0  # rounds whose tree has siblings
+    accepting: Count = 0  # rounds that accept a node and have a round of their request after them
+    displacing: Count = (
         0  # of these, the ones whose accepted nodes lie outside the next slots, so that rows have to be moved
     )
 
@@ -80,19 +85,19 @@ class HandedOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Witness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Evidence that speculation ran in the very requests that were judged."""
 
-    rounds: int = 0
-    drafted: int = 0
-    accepted: int = 0
-    emitted: int = 0
+    rounds: Count = 0
+    drafted: Count = 0
+    accepted: Count = 0
+    emitted: Count = 0
     # Of the rounds that show tree and accepted path, by position from 1 on: how many accept at least so many tokens, and
     # how many have a node at that depth.
-    reached: tuple[int, ...] = ()
-    proposed: tuple[int, ...] = ()
+    reached: tuple[Count, ...] = ()
+    proposed: tuple[Count, ...] = ()
     # Of the rounds that show the pool, by depth from 1 on: how many go on so far, and how many of them hold that in the pool
     # and in the tree.
-    known: tuple[int, ...] = ()
-    pooled: tuple[int, ...] = ()
-    packed: tuple[int, ...] = ()
+    known: tuple[Count, ...] = ()
+    pooled: tuple[Count, ...] = ()
+    packed: tuple[Count, ...] = ()
     ended: tuple[Ended, ...] = ()  # why rounds ended, in the order of the alphabet
     handed_on: HandedOn | msgspec.UnsetType = (
         msgspec.UNSET
@@ -158,12 +163,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ledger: Ledger = Ledger()
     extent: Extent | None = None  # None: nobody looked, as in a report of an older release
     environment: dict[str, str] = {}
-    required: int | None = None  # the rung asked for; None: the highest that the seams allow
+    required: Count | None = None  # the rung asked for; None: the highest that the seams allow
     seed: int | None = None  # of the generated cases; None: the same cases every time
-    cases: int | None = None  # generated per check and seam; None: not kept, as in a report of an older release
+    cases: Count | None = None  # generated per check and seam; None: not kept, as in a report of an older release
     tolerance: ToleranceFile | None = None  # that the floor was taken from; None: measured on the spot, or not kept
     digest: str = ""  # of all cases judged, see ``tree_oracle.run.stock``
-    seconds: dict[str, float] = {}  # how long each check took
+    seconds: dict[str, Seconds] = {}  # how long each check took
     violations: tuple[str, ...] = ()  # what is not true of the list of known failures
     power: tuple[Planted, ...] | None = None  # None: not measured
 

@@ -15,6 +15,7 @@ import msgspec
 
 from tree_oracle.record.array import Array
 from tree_oracle.record.limits import EndReason
+from tree_oracle.record.ranges import Count, Number
 from tree_oracle.record.tree_data import TreeData
 from tree_oracle.record.work import Call, Peer, Work
 
@@ -61,12 +62,12 @@ class Attended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is known of one round. ``None`` means not shown, never zero."""
 
-    emitted: tuple[int, ...]  # tokens committed by this round in order, bonus last when it was emitted
-    prefix: tuple[int, ...] | None = None  # committed tokens before the round, root last
-    tokens: tuple[int, ...] | None = None  # per node, root first
-    parents: tuple[int, ...] | None = None  # per node, -1 for the root
-    depths: tuple[int, ...] | None = None
-    positions: tuple[int, ...] | None = None
+    emitted: tuple[Number, ...]  # tokens committed by this round in order, bonus last when it was emitted
+    prefix: tuple[Number, ...] | None = None  # committed tokens before the round, root last
+    tokens: tuple[Number, ...] | None = None  # per node, root first
+    parents: tuple[Number, ...] | None = None  # per node, -1 for the root
+    depths: tuple[Number, ...] | None = None
+    positions: tuple[Number, ...] | None = None
     visible: Array | None = None  # bool, n x (len(prefix) - 1 + n), True where the row attends
     rows: Array | None = None  # float, n x vocabulary; row v is the law of the token after node v
     row_kind: RowKind = RowKind.LOGITS
@@ -77,19 +78,19 @@ class Round(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     score_kind: ScoreKind = ScoreKind.LOG_PROBABILITY
     draft_law: DraftLaw | None = None
     coins: tuple[float, ...] | None = None  # in [0, 1), in the order of use
-    accepted: tuple[int, ...] | None = None  # nodes followed, in path order, root excluded
-    bonus: int | None = None  # the target's own token where the path ends, whether or not it was emitted
-    kept: tuple[int, ...] | None = None  # nodes whose cache rows stay, in cache order
+    accepted: tuple[Number, ...] | None = None  # nodes followed, in path order, root excluded
+    bonus: Number | None = None  # the target's own token where the path ends, whether or not it was emitted
+    kept: tuple[Number, ...] | None = None  # nodes whose cache rows stay, in cache order
     cache: tuple[LayerRows, ...] | None = None  # the whole cache after the commit, layer by layer
     pools: tuple[Array, ...] | None = None  # every pool after a move, entry x element, integers; packed ones unpacked
-    length: int | None = None  # rows of the request after a move
-    pages: tuple[int, ...] | None = None  # its block table after a move
+    length: Number | None = None  # rows of the request after a move
+    pages: tuple[Number, ...] | None = None  # its block table after a move
     attended: Attended | None = None  # from made-up queries, keys and values
     end: EndReason | None = None
-    started_ns: int | None = None
-    ended_ns: int | None = None
-    rank: int = 0
-    request: int = 0  # which request of a session, in the order of admission
+    started_ns: Number | None = None
+    ended_ns: Number | None = None
+    rank: Count = 0
+    request: Count = 0  # which request of a session, in the order of admission
     control: bool = False  # same weights, no tree: a floor may be taken from it
     calls: tuple[Call, ...] | None = None  # of the target, in order, while this round alone was under way
     work: Work | None = None

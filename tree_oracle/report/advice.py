@@ -96,8 +96,9 @@ def _reach(cause: Cause, count: int) -> str:
         found = "No single part was found that would show the same" if looked else "No cause was looked for"
         return f"{found}; {share} {stands} without a cause."
     name = cause.name.partition(":")[0]
-    certain = "alone of all suspects shows the same" if cause.certain else "is one of the suspects that show the same"
-    return f"The fault {name} {certain}, in {share}."
+    shows = "alone of all suspects shows the same" if cause.alone else "is one of the suspects that show the same"
+    lacks = f"; it is not certain, as {cause.uncertain}" if cause.alone and cause.uncertain else ""
+    return f"The fault {name} {shows}, in {share}{lacks}."
 
 
 def _violations(report: Report) -> list[Advice]:

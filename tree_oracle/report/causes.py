@@ -1,7 +1,9 @@
 """Findings sorted by what would explain them, so that one fault is read once, however many checks it breaks.
 
 Rule: a finding belongs to the first cause that fits it, in the diagnosis's own order; where none fits, or none was looked for,
-that is its heading. Headings stand in the order of the lowest rung on which they show, since faults above usually follow.
+that is its heading. Headings stand in the order of the lowest rung on which they show, since faults above usually follow. Below
+a heading findings stand by rung; on one rung first the one that tells most, and the smallest case among those that tell as
+much.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tree_oracle.record import CheckResult, Finding, Report, Status
+from tree_oracle.record import CheckResult, Finding, Report, Status, size_of
 
 NO_SUSPECT = "No suspect shows the same"
 NOT_TRACED = "Not traced to one part"
@@ -34,12 +36,23 @@ class Cause:
     @property
     def checks(self) -> list[str]:
         """The checks that it broke, lowest rung first."""
-        return list(dict.fromkeys(told.result.check for told in self.told))
+        rungs = {told.result.check: told.result.rung for told in self.told}
+        return sorted(rungs, key=lambda check: (rungs[check], check))
 
     @property
     def certain(self) -> bool:
         """Every finding tells it apart from all other suspects."""
         return all(told.finding.certain for told in self.told)
+
+    @property
+    def uncertain(self) -> str:
+        """Why it is not certain, by the first finding that says so; empty where it is certain, or nothing is said."""
+        return next((told.finding.uncertain for told in self.told if told.finding.uncertain), "")
+
+    @property
+    def alone(self) -> bool:
+        """In every finding it is the only cause, certain or not."""
+        return all(len(told.finding.causes) == 1 for told in self.told)
 
     @property
     def named(self) -> bool:
@@ -48,7 +61,8 @@ class Cause:
 
 
 def once_each(findings: Sequence[Finding]) -> list[tuple[Finding, list[Finding]]]:
-    """The findings of one check, those with the same causes told once: by the one that tells most, the others behind it.
+    """The findings of one check, those with the same causes told once: by the one that tells most, and of the smallest case
+    among those that tell as much, the others behind it.
 
     A check that reads rounds in several ways finds one fault in each of them. A text that came without rounds has no place
     for a cause to be told by, and goes with those that have one.
@@ -59,7 +73,7 @@ def once_each(findings: Sequence[Finding]) -> list[tuple[Finding, list[Finding]]
         groups.setdefault(finding.causes or (placed if finding.round is None else ()), []).append(finding)
     told = []
     for group in groups.values():
-        first = max(group, key=lambda finding: (finding.certain, bool(finding.causes), bool(finding.drawing)))
+        first = min(group, key=_worth)
         told.append((first, [finding for finding in group if finding is not first]))
     return told
 
@@ -68,10 +82,17 @@ def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cau
     """The results of one status, known failures or all others, under their causes."""
     results = (r for r in report.results if r.status is status and (r.known is not None) is known)
     causes: dict[str, Cause] = {}
-    for told in _told(sorted(results, key=lambda result: result.rung)):
+    for told in sorted(_told(results), key=lambda told: (told.result.rung, _worth(told.finding))):
         name = _name(told)
         causes.setdefault(name, Cause(name)).told.append(told)
     return list(causes.values())
+
+
+def _worth(finding: Finding) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
+    """Smallest what is to be told first; a case whose trees were handed over is easier to follow than one whose were not."""
+    case = finding.case
+    own = case is None or not (case.trees or case.batch)
+    return not finding.certain, not finding.causes, not finding.drawing, own, size_of(case) if case is not None else ()
 
 
 def _told(results: Iterable[CheckResult]) -> Iterable[Told]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tree_oracle.numerics import Found, ToleranceReport, Verdict
+from tree_oracle.numerics import Figures, Found, ToleranceReport, Verdict
 from tree_oracle.numerics.signs import EXPLAINED
 from tree_oracle.record import counted as number_of
 from tree_oracle.report.markdown_text import cell, folded, prose
@@ -76,8 +76,16 @@ def row_of(found: Found) -> tuple[str, ...]:
         f"{flips.flips} of {flips.rows}, {flips.near_ties} near ties",
         f"{rule.exceeded} of {rule.judged}, {number(rule.by_chance)}",
         "equal" if figures.invariant else "differ",
-        ", ".join(figures.kernels) or "none seen",
+        _kernels(figures),
     )
+
+
+def _kernels(figures: Figures) -> str:
+    """What the profile shows of each pass; reports of older releases hold the tree pass alone."""
+    tree = ", ".join(figures.kernels) or "none seen"
+    if figures.plain_kernels is None:
+        return tree
+    return f"tree {tree}; plain {', '.join(figures.plain_kernels) or 'none seen'}"
 
 
 def operator_rows(found: Found) -> Iterable[tuple[str, ...]]:

@@ -47,6 +47,7 @@ def error_curves(measured: Measured, name: str) -> str:
                 above = 1 - np.arange(len(gaps)) / len(gaps)
                 axes.step(gaps, above, dashes, color=colour, label=f"{dtype} {which}", where="post", linewidth=1.4)
     axes.set(xscale="log", yscale="log", xlabel="error, logits", ylabel="share of rows above")
+    _label_decades(axes.xaxis)
     return _drawn(figure, axes, name)
 
 
@@ -119,6 +120,13 @@ def _figure(name: str, width: float, height: float) -> tuple[Any, Any]:
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9})
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
+
+
+def _label_decades(axis: Any) -> None:
+    """Numbers between powers of ten only where fewer than about half a decade is shown: over more they overlap."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    axis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(0.6, 0.2)))
 
 
 def _drawn(figure: Any, axes: Any, name: str) -> str:

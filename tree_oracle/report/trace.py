@@ -25,7 +25,8 @@ def print_contents(console: Console, found: Contents) -> None:
         f"whole      {'yes' if found.complete else 'no, it broke off'}, {found.lines} lines",
         f"requests   {found.requests}, {found.done} of them done",
         f"rounds     {found.rounds}, {found.control} of them control rounds without a tree",
-        f"tokens     {found.emitted} emitted, {found.drafted} drafted, {found.accepted} accepted",
+        f"tokens     {found.emitted} emitted",
+        f"trees      {found.drafted} nodes below their roots, {found.accepted} of them accepted",
     ]
     lines += [f"shown      {_plain(name)}: {count} rounds" for name, count in sorted(found.shown.items())]
     lines += [f"place      {_plain(name)}: {_plain(value)}" for name, value in sorted(head.environment.items())]

@@ -144,14 +144,17 @@ def truth_words(report: Report) -> str:
 
 
 def cause_words(finding: Finding) -> str:
-    """What would show the same, and how far it was told apart; nothing is called certain that was not."""
+    """What would show the same, how far it was told apart, and what certainty lacks; nothing is called certain that was not."""
     count = len(finding.causes) + len(finding.ruled_out)
     tried = f"{counted(count, 'suspect')}, tried on {counted(finding.diagnosed_on, 'case')}"
     if not finding.causes:
         return f"unknown: none of {tried}, shows the same"
     if finding.certain:
         return f"{finding.causes[0]} (alone of {tried})"
-    return f"not certain, the same is shown by {'; or '.join(finding.causes)} (of {tried})"
+    lacks = f": {finding.uncertain}" if finding.uncertain else ""  # older reports do not say
+    if len(finding.causes) == 1:
+        return f"{finding.causes[0]} (alone of {tried}; not certain{lacks})"
+    return f"not certain, the same is shown by {'; or '.join(finding.causes)} (of {tried}{lacks})"
 
 
 def cases_words(report: Report) -> str:

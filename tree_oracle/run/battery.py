@@ -30,11 +30,14 @@ from tree_oracle.record import (
 from tree_oracle.run.astray import Astray
 from tree_oracle.run.budget import USUAL, Budget
 from tree_oracle.run.diagnose import LineUp
+from tree_oracle.run.diagnose_law import LawLineUp
+from tree_oracle.run.diagnosis import Diagnosis
 from tree_oracle.run.edges import edges_of
 from tree_oracle.run.environment import environment
 from tree_oracle.run.evidence import Evidence
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
+from tree_oracle.run.kernels_seen import kernels_seen
 from tree_oracle.run.noted import Noted
 from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.reasons import Reasons
@@ -97,6 +100,7 @@ def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = N
 def head_of(subject: Subject, isolation: str) -> Head:
     """What the report says of the run as a whole."""
     place = environment(subject.target) | decoder_file(subject.factory or subject.decoder) | {"isolation": isolation}
+    place |= kernels_seen(getattr(subject.truth, "target", None))  # only a truth that runs a model has one
     return Head(subject.name, subject.target.spec, subject.truth.grade.value, place)
 
 
@@ -119,7 +123,7 @@ class Battery:
         self.driver = driver_of(subject, subject.decoder, subject.watched, subject.target.model)
         self._earlier = tuple(earlier)  # what the decoder answers before each case that is given to ``finish``
         self._renewal = Renewal(subject, supervision)
-        self._line_up = LineUp(subject.target, subject.truth)
+        self._line_up, self._law_line_up = LineUp(subject.target, subject.truth), LawLineUp(subject.declared_mode)
         self._noted = Noted(subject.truth, edges_of(subject.target))
         astray = Astray(self._renewal.maker(), subject.truth.vocab_size)
         self._evidence = Evidence(
@@ -153,16 +157,19 @@ class Battery:
 
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
+        outcome = self._outcome(check, source, case)
+        self._noted.note(check, source, case, outcome, self._evidence.passes(source, case, outcome.rounds))
+        return outcome
+
+    def _outcome(self, check: Check, source: Source, case: Case) -> Outcome:
         drive, subject = partial(self._rounds, source), self.subject
         generates, tapped = source.seam is Seam.GENERATE, source.seam is Seam.TAP
-        outcome = outcome_of(
+        return outcome_of(
             check, case, subject.truth, drive, *subject.declared,
             unwitnessed=partial(self._evidence.unwitnessed, source) if generates or tapped else by_rounds_alone,
             recovered=tapped,
             told_by_text=generates and self._death(source, case) is None,
         )  # fmt: skip
-        self._noted.note(check, source, case, outcome, self._evidence.passes(source, case, outcome.rounds))
-        return outcome
 
     def _offered(self, check: Check) -> list[Source]:
         return [source for source in check.sources if source.seam in self.subject.seams]
@@ -196,7 +203,8 @@ class Battery:
         self.supervision.on_failure(self._combine(check, [(source, exploration)], quick=True))
         if shrink:
             strategy = source.scene.generated(self.stock.stage)
-            exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed)
+            known = self.stock.of(source.scene)
+            exploration.shrink(strategy, runs=self.budget.shrink_runs, seed=self.budget.seed, known=known)
         exploration.recurrence = self._recurrence(check, source, exploration, self.budget.shrink_runs if shrink else 0)
         return exploration
 
@@ -212,7 +220,7 @@ class Battery:
         status = worst(outcome.status for outcome in outcomes)
         reasons = Reasons((outcome.status, outcome.reason) for outcome in outcomes)
         failures = [
-            self._finding(source, one, diagnose_it=not quick and self._looked_into(check, source, one))
+            self._finding(check, source, one, diagnose_it=not quick and self._looked_into(check, source, one))
             for source, one in explored
             if one.worst_case is not None
         ]
@@ -228,16 +236,26 @@ class Battery:
             findings=tuple(failures),
         )
 
-    def _finding(self, source: Source, exploration: Exploration, *, diagnose_it: bool) -> Finding:
+    def _finding(self, check: Check, source: Source, exploration: Exploration, *, diagnose_it: bool) -> Finding:
         assert exploration.worst_case is not None
         case, outcome = exploration.worst_case
         diagnosis, again = None, exploration.recurrence
         # Else the suspects, whom nobody asked before, would be tried on other terms.
         by_its_case = not self._earlier and (again is None or again.recurs is Recurs.ALONE)
         if diagnose_it and self.budget.diagnose and by_its_case and outcome.status is Status.FAILED:
-            others, seen = self.stock.of(source.scene), partial(self._rounds, source)
-            diagnosis = self._line_up.diagnose(source.seam, case, others, seen, elsewhere(self.stock, source))
+            diagnosis = self._diagnosed(check, source, case)
         return explained(outcome.findings[0], case, outcome.rounds, diagnosis, again)
+
+    def _diagnosed(self, check: Check, source: Source, case: Case) -> Diagnosis:
+        seam, others, seen = source.seam, self.stock.of(source.scene), partial(self._rounds, source)
+        more = elsewhere(self.stock, source)
+        if not source.scene.chancy:
+            return self._line_up.diagnose(seam, case, others, seen, more)
+
+        def fails(one: Case) -> bool:
+            return self._outcome(check, source, one).status is Status.FAILED
+
+        return self._law_line_up.diagnose(seam, case, others, seen, fails, more)
 
 
 _COUNTED = (Status.PASSED, Status.FAILED, Status.UNDECIDED, Status.ERROR)

@@ -19,6 +19,7 @@ from tree_oracle.decoder import Seam
 from tree_oracle.record import TreeData, TreeOracleError
 from tree_oracle.run.described_conventions import described_hint
 from tree_oracle.run.layout_hints import inverted_words, is_inverted, positions_hint
+from tree_oracle.run.root_conventions import root_hint
 from tree_oracle.run.round_conventions import generated_rounds, rounds_hint, session_rounds, wrong_rows
 from tree_oracle.run.small_trees import PREFIX, TREE, due_mask
 from tree_oracle.run.subject import Subject
@@ -149,7 +150,7 @@ def _session_hint(subject: Subject) -> str:
 
 
 def _generate_hint(subject: Subject) -> str:
-    return text_hint(subject) or rounds_hint(generated_rounds(subject), subject.truth)
+    return text_hint(subject) or root_hint(subject) or rounds_hint(generated_rounds(subject), subject.truth)
 
 
 _HINTS: dict[Seam, Callable[[Subject], str]] = {

@@ -3,6 +3,7 @@
 A cell is one fault seen through one seam alone. The checks are tried from the lowest rung up, the cause is taken from the
 first that fails. The right cause counts as named if it comes first among those that fit; a cause that is called certain and
 is not the planted one is a defect of the diagnosis. Seams that do not run the wrong part are not driven: it cannot show there.
+A wrong law is seen through the two seams by chance; laws that no case tells apart are one cause, with all of their names.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import msgspec
 
 from tree_oracle.checks import Check, choose
 from tree_oracle.decoder import Seam
-from tree_oracle.faults import FAULTS, Planted, find_fault
+from tree_oracle.faults import PLANTED, Planted, find_fault
+from tree_oracle.faults.laws.suspects import ALIKE
 from tree_oracle.record import CheckResult, Status
 from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
@@ -54,13 +56,13 @@ def matrix(names: Sequence[str] = ()) -> Iterator[Cell]:
     """Every cell, fault by fault, on the listed cases.
 
     Args:
-        names: faults to try, each on its own target; if empty all wrong parts, as a wrong law has no suspects.
+        names: faults to try, each on its own target; all of them if empty.
 
     Raises:
         UsageError: no fault of that name.
     """
     grounds = Grounds(cases=0)
-    for fault in [find_fault(name) for name in names] if names else FAULTS.values():
+    for fault in [find_fault(name) for name in names] if names else PLANTED.values():
         ground = grounds.of(fault.target)
         battery = Battery(ground.subject(fault.name, fault.decoder), _LISTED, ground.stock)
         yield from (_cell(battery, fault, seam) for seam in Seam if seam in battery.subject.seams)
@@ -98,8 +100,9 @@ def _told(fault: Planted, seam: Seam, result: CheckResult) -> Cell:
 def _named(fault: Planted, causes: tuple[str, ...]) -> Named:
     if not causes:
         return Named.UNKNOWN
-    if fault.name not in causes:
+    here = next((place for place, cause in enumerate(causes) if fault.name in cause.split(ALIKE)), None)
+    if here is None:
         return Named.WRONG
     if len(causes) == 1:
         return Named.ALONE
-    return Named.FIRST if causes[0] == fault.name else Named.LATER
+    return Named.LATER if here else Named.FIRST

@@ -2,9 +2,8 @@
 
 For every suspect the reference decoder with that part replaced is driven with the same cases through the same seam, and all
 fields that the decoder showed are compared, rows within the target's tolerance. A suspect that differs anywhere is ruled
-out. What is left after several cases is reported: several suspects are named together; none is said to be none; one is a
-*certain* cause only if the decoder strays from the reference on two cases at least, each time as the suspect does, and no
-case contradicts it.
+out. What is left after several cases is reported: several suspects are named together; none is said to be none; one may be a
+*certain* cause (``diagnosis``). Of a fault with several forms one form has to fit all cases.
 
 Cases of other scenes are tried as well: where several are left they may differ on one (two ways to count the minimum length are
 told apart by a penalty), and where one is left it must fit some before it is certain. Such a case never rules out the last one,
@@ -22,10 +21,11 @@ many checks on the same cases, so what a suspect shows is remembered.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 from tree_oracle.checks.doubt import doubts_in, readings_of
 from tree_oracle.checks.drive import drive
@@ -33,6 +33,7 @@ from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
 from tree_oracle.decoder.showing import replaced, showing
 from tree_oracle.faults.suspects import SUSPECTS, Suspect
 from tree_oracle.record import Case, DecoderError, Round, TreeOracleError, Truth, case_id
+from tree_oracle.run.diagnosis import TELLING, Diagnosis
 from tree_oracle.run.same_shown import Rounds, same_attention, same_rounds
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
@@ -40,27 +41,8 @@ from tree_oracle.tree import CandidateTree
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _OTHER_SCENES = 60  # cases of them, where several suspects are left
 _BEFORE_CERTAIN = 40  # cases of them, where one is left
-_TELLING = 2  # cases on which the decoder strays, before a cause is certain
 _LONG = 64  # new tokens, beyond which a suspect that drafts what was read off a wrong mask strays sooner or later
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What would explain the observation."""
-
-    fits: tuple[Suspect, ...]
-    ruled_out: tuple[Suspect, ...]
-    cases: int  # on how many cases the suspects were tried
-    drafted_alike: bool = True  # the suspects were given the trees that the decoder drafted, on every case
-    contradicted: bool = False  # there is a case that no suspect explains which explains the failure
-    telling: int = 0  # cases on which the decoder strays from the reference, counted as far as it matters
-
-    @property
-    def certain(self) -> bool:
-        """Exactly one suspect fits, on several cases on which there is something to explain, and on what was drafted there."""
-        alone = len(self.fits) == 1 and not self.contradicted
-        return alone and self.telling >= _TELLING and self.drafted_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +66,18 @@ class _Tried:
         self.cases[case_id(case)] = case, observed
 
 
-_REFERENCE = Suspect("reference", "nothing is wrong", Parts())
+class _Form(NamedTuple):
+    """One of the ways in which a suspect may be wrong."""
+
+    suspect: Suspect
+    number: int
+
+    @property
+    def parts(self) -> Parts:
+        return self.suspect.forms[self.number]
+
+
+_REFERENCE = _Form(Suspect("reference", "nothing is wrong", Parts()), 0)
 
 
 class LineUp:
@@ -93,7 +86,7 @@ class LineUp:
     def __init__(self, target: Target, truth: Truth) -> None:
         """``truth`` gives the tolerance only."""
         self._target, self._truth = target, truth
-        self._remembered: OrderedDict[tuple[str, Seam, str, int], Shown] = OrderedDict()
+        self._remembered: OrderedDict[tuple[str, int, Seam, str, int], Shown] = OrderedDict()
 
     def diagnose(
         self,
@@ -112,8 +105,8 @@ class LineUp:
             seen: what the decoder under test shows for a case, the same whenever it is asked.
             elsewhere: cases of other scenes for the same seam, asked for only where a suspect is left.
         """
-        suspects = [suspect for suspect in SUSPECTS if _may_show(suspect, seam, failing)]
-        fits, tried, blind = list(suspects), _Tried(), False
+        forms = [form for form in _forms() if _may_show(form.parts, seam, failing)]
+        fits, tried, blind = list(forms), _Tried(), False
         for case in [failing, *islice(filter(_is_short, others), _MORE_CASES)]:
             observed = _shown(partial(seen, case))
             if not observed:
@@ -122,54 +115,57 @@ class LineUp:
                 continue
             tried.add(case, observed)
             blind = blind or _drafts_unseen(observed, seam)
-            fits = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
+            fits = [form for form in fits if self._reproduces(form, seam, case, observed)]
             if not fits:
                 break
         blank = not any(observed.rounds for _, observed in tried.cases.values())
-        if not tried.cases or not suspects or (fits and blank):
+        if not tried.cases or not forms or (fits and blank):
             return Diagnosis((), (), 0)
-        fits, contradicted = self._told_apart(fits, seam, elsewhere, seen, tried)
+        fits, contradicting = self._told_apart(fits, seam, elsewhere, seen, tried)
+        left = _suspects(fits)
+        telling, doubted = self._telling(seam, tried) if len(left) == 1 else (0, 0)
         return Diagnosis(
-            tuple(fits),
-            tuple(s for s in suspects if s not in fits),
+            left,
+            tuple(suspect for suspect in _suspects(forms) if suspect not in left),
             len(tried.cases),
             drafted_alike=not blind,
-            contradicted=contradicted,
-            telling=self._telling(seam, tried) if len(fits) == 1 else 0,
+            contradicted_by=contradicting,
+            telling=telling,
+            doubted=doubted,
         )
 
     def _told_apart(
         self,
-        fits: list[Suspect],
+        fits: list[_Form],
         seam: Seam,
         elsewhere: Iterable[Case],
         seen: Callable[[Case], Rounds],
         tried: _Tried,
-    ) -> tuple[list[Suspect], bool]:
-        """Those suspects that fit the cases of other scenes as well, and whether there is one that none of them fits."""
-        contradicted = False
+    ) -> tuple[list[_Form], Case | None]:
+        """Those forms that fit the cases of other scenes as well, and a case that none of them fits, if there is one."""
+        contradicting = None
         for number, case in enumerate(islice(filter(_is_short, elsewhere), _OTHER_SCENES if fits else 0)):
-            if len(fits) == 1 and (contradicted or number >= _BEFORE_CERTAIN):
+            if len(_suspects(fits)) == 1 and (contradicting is not None or number >= _BEFORE_CERTAIN):
                 break
             observed = _shown(partial(seen, case))
             if not observed or _drafts_unseen(observed, seam):
                 continue
             tried.add(case, observed)
-            left = [suspect for suspect in fits if self._reproduces(suspect, seam, case, observed)]
-            fits, contradicted = left or fits, contradicted or not left
-        return fits, contradicted
+            left = [form for form in fits if self._reproduces(form, seam, case, observed)]
+            fits, contradicting = left or fits, contradicting or (None if left else case)
+        return fits, contradicting
 
-    def _telling(self, seam: Seam, tried: _Tried) -> int:
-        """On how many cases the decoder shows what the reference does not, counted up to as many as are needed."""
-        known = [
-            (case, seen) for case, seen in tried.cases.values() if seam is not Seam.TAP or not doubts_in(seen.rounds)
-        ]
+    def _telling(self, seam: Seam, tried: _Tried) -> tuple[int, int]:
+        """On how many cases the decoder shows what the reference does not, counted up to as many as are needed; and how many
+        there are besides on which nothing tells which of two trees was drafted."""
+        every = list(tried.cases.values())
+        known = [(case, seen) for case, seen in every if seam is not Seam.TAP or not doubts_in(seen.rounds)]
         straying = (1 for case, seen in known if not self._reproduces(_REFERENCE, seam, case, seen))
-        return sum(islice(straying, _TELLING))
+        return sum(islice(straying, TELLING)), len(every) - len(known)
 
-    def _reproduces(self, suspect: Suspect, seam: Seam, case: Case, observed: Shown) -> bool:
+    def _reproduces(self, form: _Form, seam: Seam, case: Case, observed: Shown) -> bool:
         return any(
-            self._matches(self._made(suspect, seam, case, drafted), seam, case, observed)
+            self._matches(self._made(form, seam, case, drafted), seam, case, observed)
             for drafted in enumerate(readings_of(observed.rounds) if seam is Seam.TAP else [observed.rounds])
         )
 
@@ -179,13 +175,13 @@ class LineUp:
         built = seam is Seam.BUILD
         return made.broke == observed.broke and same_rounds(made.rounds, observed.rounds, self._truth, built=built)
 
-    def _made(self, suspect: Suspect, seam: Seam, case: Case, drafted: tuple[int, Rounds]) -> Shown:
+    def _made(self, form: _Form, seam: Seam, case: Case, drafted: tuple[int, Rounds]) -> Shown:
         """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
         reading, observed = drafted
-        key = (suspect.name, seam, case_id(case), reading)
+        key = (form.suspect.name, form.number, seam, case_id(case), reading)
         if key not in self._remembered:
             draft = _shown_trees(observed) if observed and seam.method == Seam.GENERATE else None
-            decoder, target = ReferenceDecoder(self._target, suspect.parts, draft=draft), self._target
+            decoder, target = ReferenceDecoder(self._target, form.parts, draft=draft), self._target
             made = _shown(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
             self._remembered[key] = made
             if len(self._remembered) > _KEPT:
@@ -203,14 +199,23 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
         return Shown(())
 
 
-def _may_show(suspect: Suspect, seam: Seam, case: Case) -> bool:
-    """Whether a part that the suspect replaces is run; the others show what the reference shows."""
-    if seam not in showing(suspect.parts):
+def _forms() -> Iterator[_Form]:
+    return (_Form(suspect, number) for suspect in SUSPECTS for number in range(len(suspect.forms)))
+
+
+def _suspects(forms: Iterable[_Form]) -> tuple[Suspect, ...]:
+    """Each once, in the order of the line-up."""
+    return tuple({form.suspect.name: form.suspect for form in forms}.values())
+
+
+def _may_show(parts: Parts, seam: Seam, case: Case) -> bool:
+    """Whether a part that is replaced is run; the others show what the reference shows."""
+    if seam not in showing(parts):
         return False
     idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
     if case.processors is None and not (case.limits and case.limits.min_new):
         idle = (*idle, "path")
-    return any(part not in idle for part in replaced(suspect.parts))
+    return any(part not in idle for part in replaced(parts))
 
 
 def _is_short(case: Case) -> bool:

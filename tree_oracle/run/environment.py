@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ WEIGHTS, DECODER_FILE = (
     "weights",
     "decoder file",
 )  # SHA-256 of what the target computes with, and of the source of the decoder
+
+SWITCHED_OFF = "switched off"  # what we turn off in order to look
 
 _WORDS = {"flex_attention": "flex_attention, not compiled"}
 _PACKAGES = ("tree-oracle", "torch", "transformers", "numpy", "hypothesis")
@@ -30,7 +33,24 @@ def environment(target: Target) -> dict[str, str]:
         "device": shown_device(str(target.device)),
         "dtype": str(target.dtype),
         "attention": _WORDS.get(target.attention, target.attention),
+        SWITCHED_OFF: "; ".join(_switched_off(target)) or "nothing",
     }
+
+
+def _switched_off(target: Target) -> Iterator[str]:
+    """What of torch or of the model is off in the truth's passes because we look, and would be on without us."""
+    import torch
+
+    from tree_oracle.target.sequential import SMALL
+    from tree_oracle.target.uncompiled import FLEX
+
+    if target.attention == FLEX:
+        yield "the compiler of flex_attention and of its masks"
+    if target.dtype == "float64" and not target.exact:
+        yield "casts to smaller types inside the model"
+    small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
+    if small and torch.get_num_threads() > 1:
+        yield f"{torch.get_num_threads() - 1} of torch's {torch.get_num_threads()} threads"
 
 
 def versions() -> dict[str, str]:

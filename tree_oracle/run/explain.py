@@ -11,7 +11,7 @@ from tree_oracle.record import Case, Finding, Round, TreeData, case_id
 from tree_oracle.tree import CandidateTree, InvalidTree
 
 if TYPE_CHECKING:
-    from tree_oracle.run.diagnose import Diagnosis
+    from tree_oracle.run.diagnosis import Diagnosis
     from tree_oracle.run.recurs import Recurrence
 
 
@@ -33,6 +33,7 @@ def explained(
         found,
         causes=tuple(f"{suspect.name}: {suspect.sentence}" for suspect in diagnosis.fits),
         certain=diagnosis.certain,
+        uncertain=diagnosis.uncertain,
         ruled_out=tuple(suspect.name for suspect in diagnosis.ruled_out),
         diagnosed_on=diagnosis.cases,
     )

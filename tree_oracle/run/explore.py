@@ -1,4 +1,8 @@
-"""Judging the cases of one check and one source up to the first failure, and shrinking that one by Hypothesis.
+"""Judging the cases of one check and one source up to the first failure, and looking for a smaller one that fails too.
+
+The cases of a run stand in no order of size, so those that are smaller than the first failure are judged from the smallest up,
+as far as half of the budget goes: the first that fails is the smallest of them. Then Hypothesis shrinks. What counts as smaller
+is ``record.size_of``.
 
 Every outcome is kept by the identity of its case, so nothing is judged twice for the same input and the last replay that
 Hypothesis makes agrees with what was seen before. Once the budget for shrinking is spent the smallest failure found so far
@@ -15,7 +19,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
-from tree_oracle.record import Case, Status, case_id
+from tree_oracle.record import Case, Status, case_id, size_of
 from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.stock import search
 
@@ -56,11 +60,15 @@ class Exploration:
                 self.failed_at, self.worst_case = len(self.outcomes), (case, outcome)
                 return
 
-    def shrink(self, strategy: st.SearchStrategy[Case], *, runs: int, seed: int | None) -> None:
-        """Look for a smaller case that fails in the same way, judging at most ``runs`` new ones."""
+    def shrink(
+        self, strategy: st.SearchStrategy[Case], *, runs: int, seed: int | None, known: Iterable[Case] = ()
+    ) -> None:
+        """Look for a smaller case that fails in the same way, among those that are ``known`` first, judging at most ``runs``
+        new ones."""
         if self.worst_case is None or runs <= 0:
             return
         limit = len(self._seen) + runs
+        self._descend(known, limit - (runs + 1) // 2)
 
         def visit(case: Case) -> None:
             if case_id(case) not in self._seen and len(self._seen) >= limit:
@@ -72,12 +80,22 @@ class Exploration:
         with suppress(_Interesting, _Enough, HypothesisException, BaseExceptionGroup):
             search(strategy, visit, cases=_SEARCHED, seed=seed, shrink=True)
 
+    def _descend(self, known: Iterable[Case], limit: int) -> None:
+        """Judge the smaller ones of these cases from the smallest up to the first that fails too."""
+        assert self.worst_case is not None
+        most = size_of(self.worst_case[0])
+        for case in sorted((case for case in known if size_of(case) < most), key=size_of):
+            if case_id(case) not in self._seen and len(self._seen) >= limit:
+                return
+            if self._is_as_bad(case):
+                return
+
     def _is_as_bad(self, case: Case) -> bool:
         assert self.worst_case is not None
         outcome = self._outcome(case)
         if outcome.status is not self.worst_case[1].status:
             return False
-        if size(case) < size(self.worst_case[0]):
+        if size_of(case) < size_of(self.worst_case[0]):
             self.worst_case = (case, outcome)
         return True
 
@@ -88,21 +106,3 @@ class Exploration:
             # Rounds hold arrays; only a failure is looked at again.
             self._seen[name] = outcome if outcome.status in AGAINST else replace(outcome, rounds=())
         return self._seen[name]
-
-
-def size(case: Case) -> tuple[int, ...]:
-    """What counts as smaller: fewer requests, rounds, nodes, prefix tokens, then a lower cap, a shorter draft, smaller ids.
-
-    A move has nodes too, and the elements of its pools count as a draft's length does; so do the keys of an attention.
-    """
-    trees = [*case.trees, *(tree for request in case.batch for tree in request.trees)]
-    prompts = [case.prefix, *(request.prompt for request in case.batch)]
-    nodes = sum(len(tree.tokens) for tree in trees) + (len(case.move.slots) if case.move is not None else 0)
-    ids = sum(map(sum, prompts)) + sum(sum(tree.tokens) for tree in trees)
-    cap = case.limits.max_new_tokens if case.limits is not None else 0
-    draft = sum(len(law) for below in case.draft.laws for law in below) if case.draft is not None else 0
-    if case.move is not None:
-        draft += case.move.pool_pages * case.move.page_size * case.move.layers * case.move.heads * case.move.width
-    if case.attend is not None:
-        draft += case.attend.prefix_len + case.attend.heads * case.attend.width + case.attend.window
-    return (len(case.batch), len(trees), nodes, sum(map(len, prompts)), cap, draft, ids)

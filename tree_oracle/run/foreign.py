@@ -7,7 +7,8 @@ besides is laid over it:
     it raised, changed its input, crashed, hung, took too much memory     failed, for the checks that the prompt was for
     an answer that cannot be recorded                                     error, for the same
     another text for the same prompt, asked twice                         failed, for the same
-    it refused the prompt                                                 nothing is said of that prompt
+    it refused the prompt                                                 nothing is said of that prompt; where it refused all
+                                                                          that a check has, not applicable, with its reason
 
 A process that dies is not started again: what was recorded until then is judged (``foreign_recording``).
 """
@@ -42,6 +43,7 @@ from tree_oracle.run.foreign_python import INTERPRETER, find_python
 from tree_oracle.run.foreign_recording import Mishap, Recording, record_abroad
 from tree_oracle.run.known import KnownFailures, no_known_failures
 from tree_oracle.run.plan import Plan
+from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.stock import Stock, digest_of
 from tree_oracle.run.subject import Subject, refuse_small, truth_of
 from tree_oracle.run.trace_judge import judge_trace
@@ -85,7 +87,8 @@ def run_abroad(
     with TemporaryDirectory() if trace is None else nullcontext(str(trace.parent)) as folder:
         path = Path(folder) / "run.jsonl" if trace is None else trace
         recording = record_abroad(plan.decoder, target.spec, python, wanted, path, caps)
-        report = _judged(recording, checks, truth, target, required)
+        asked_of = stock if cases is None else None
+        report = _judged(recording, checks, truth, target, required, asked_of, kept=trace is not None)
     results = tuple(expected.mark(result) for result in report.results)
     for result in results:
         on_result(result)
@@ -112,8 +115,17 @@ def _cases(checks: Sequence[Check], stock: Stock) -> tuple[tuple[Case, ...], str
 
 
 def _judged(
-    recording: Recording, checks: Sequence[Check], truth: Truth, target: Target, required: int | None
+    recording: Recording,
+    checks: Sequence[Check],
+    truth: Truth,
+    target: Target,
+    required: int | None,
+    stock: Stock | None,
+    *,
+    kept: bool,
 ) -> Report:
+    """``stock``: where the checks have their prompts from; None: the cases were chosen by somebody else. ``kept``: whether the
+    recording is there afterwards."""
     visit = recording.visit
     head = head_of(Subject(visit.decoder, None, target, truth), "")
     place = {
@@ -123,14 +135,15 @@ def _judged(
     }
     report = judge_trace(
         recording.trace, checks, truth=truth, target=target.spec, partial=recording.end is not None,
-        tie_rule=_tie_rule(visit.tie_rule), required=required, cases=recording.cases,
+        tie_rule=_tie_rule(visit.tie_rule), required=required, cases=recording.cases, kept=kept,
     )  # fmt: skip
     mishaps = sorted(recording.mishaps(), key=lambda mishap: mishap.status is not Status.FAILED)
     results = []
-    for check, result in zip(checks, report.results, strict=True):
+    for check, judged in zip(checks, report.results, strict=True):
         mishap = next(
             (one for one in mishaps if _concerns(check, checks, one)), None
         )  # one is enough: a check stops there
+        result = _unless_refused(judged, recording, _own(check, recording, stock))
         results.append(result if mishap is None else _with(result, mishap))
     return msgspec.structs.replace(report, results=tuple(results), environment=report.environment | place)
 
@@ -143,6 +156,25 @@ def _concerns(check: Check, checks: Sequence[Check], mishap: Mishap) -> bool:
 def _asks(check: Check, case: Case) -> bool:
     """Whether its law needs no more than the text that the case asks for."""
     return not check.reads_rounds and any(s.seam is Seam.GENERATE and s.scene.fits(case) for s in check.sources)
+
+
+def _own(check: Check, recording: Recording, stock: Stock | None) -> list[Case]:
+    """The prompts that the check has of those that were asked."""
+    scenes = [source.scene for source in check.sources if source.seam is Seam.GENERATE and not source.scene.handed]
+    if stock is None:
+        return [case for case in recording.cases if any(scene.fits(case) for scene in scenes)]
+    own = prompts_of(check, stock)
+    return [case for scene in scenes for case in own.get(scene.name, ())]
+
+
+def _unless_refused(result: CheckResult, recording: Recording, own: Sequence[Case]) -> CheckResult:
+    """The result; where nothing was judged because all of the check's prompts were refused, that is why."""
+    refused = {case_id(recording.asked[number]): text for number, text in recording.refusals.items()}
+    if result.cases or not own or not all(case_id(case) in refused for case in own):
+        return result
+    reasons = Reasons((Status.NOT_APPLICABLE, f"refused: {refused[case_id(case)]}") for case in own)
+    status = Status.NOT_APPLICABLE
+    return msgspec.structs.replace(result, status=status, reason=reasons.of(status, ""))
 
 
 def _with(result: CheckResult, mishap: Mishap) -> CheckResult:

@@ -10,12 +10,13 @@ from tempfile import TemporaryDirectory
 
 from tree_oracle.checks import CHECKS, Stage
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Report, Status, Truth
+from tree_oracle.record import Report, Status, Truth, counted
 from tree_oracle.run.child_visit import Caps
 from tree_oracle.run.examined import Examined
 from tree_oracle.run.foreign import own_target, prompts_of
 from tree_oracle.run.foreign_recording import Recording, record_abroad
 from tree_oracle.run.stock import Stock
+from tree_oracle.run.trace_conventions import recorded_without_roots
 from tree_oracle.run.trace_judge import judge_trace
 from tree_oracle.target import SequentialTruth
 from tree_oracle.trace import Requests, TraceReader, contents_of
@@ -40,8 +41,7 @@ def examine_abroad(decoder: str, target: str | None, python: str, caps: Caps) ->
         if mishap is not None:
             yield _line("answers", False, f"under {recording.visit.python}: {mishap.sentence}")
             return
-        said = f"{len(cases)} prompts answered under {recording.visit.python}, {len(recording.again)} of them twice the same"
-        yield _line("answers", True, said)
+        yield _answers(recording)
         yield _shows(recording)
         yield _notices(recording, truth)
 
@@ -50,10 +50,29 @@ def _line(what: str, good: bool | None, sentence: str) -> Examined:
     return Examined(seam=Seam.GENERATE.value, what=what, good=good, sentence=sentence)
 
 
+def _answers(recording: Recording) -> Examined:
+    """What it answered; a prompt that it refused says nothing of the others."""
+    refused = recording.refusals
+    asked, twice = ([number for number in numbers if number not in refused] for numbers in _numbers(recording))
+    if not asked:
+        return _line("answers", None, f"under {recording.visit.python}, every prompt is refused: {refused[0]}")
+    said = f"{counted(len(asked), 'prompt')} answered under {recording.visit.python}"
+    return _line("answers", True, f"{said}, {len(twice)} of them twice the same")
+
+
+def _numbers(recording: Recording) -> tuple[range, range]:
+    """Of the requests: those that were asked once, and behind them those that were asked again."""
+    once = len(recording.cases)
+    return range(once), range(once, once + len(recording.again))
+
+
 def _shows(recording: Recording) -> Examined:
     shown = sorted(contents_of(TraceReader(recording.trace)).shown)
     if not {"tokens", "accepted"} & set(shown):
         return _line("shows", None, "rounds show no tree and no accepted path: nothing says that it speculates")
+    rootless = recorded_without_roots(Requests(TraceReader(recording.trace)))
+    if rootless:
+        return _line("shows", False, f"rounds show {', '.join(shown)}; it looks as if {rootless}")
     return _line("shows", True, f"rounds show {', '.join(shown)}")
 
 

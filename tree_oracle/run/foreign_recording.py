@@ -60,6 +60,11 @@ class Recording:
         """The case of each request."""
         return (*self.cases, *(self.cases[place] for place in self.again))
 
+    @property
+    def refusals(self) -> dict[int, str]:
+        """Why a request was refused, by its number."""
+        return {told.case: told.text for told in self.visit.told if isinstance(told, Declined)}
+
     def mishaps(self) -> Iterator[Mishap]:
         """All of them, in order."""
         for told in self.visit.told:

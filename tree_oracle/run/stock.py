@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tree_oracle.checks import CHECKS, Scene, Source, Stage
 from tree_oracle.checks.frozen import frozen_cases
+from tree_oracle.decoder import Seam
 from tree_oracle.record import Case, case_id
 
 _HEAVY = 5  # cases of other scenes for one of a heavy scene, or of one that judges chance
@@ -95,8 +96,11 @@ class Stock:
 
 
 def elsewhere(stock: Stock, source: Source) -> Iterator[Case]:
-    """Listed cases of the other scenes for the same seam, one of each in turn; a scene is made when its turn comes."""
-    scenes = {s.scene.name: s.scene for check in CHECKS.values() for s in check.sources if s.seam is source.seam}
+    """Listed cases of the other scenes for the same seam, one of each in turn; a scene is made when its turn comes.
+
+    The tap sees texts on drafts that are handed over too, whose trees are of more shapes than a decoder's own.
+    """
+    scenes = {s.scene.name: s.scene for check in CHECKS.values() for s in check.sources if _suits(source.seam, s)}
     waiting = [_listed(stock, scene) for name, scene in scenes.items() if name != source.scene.name]
     while waiting:
         for cases in list(waiting):
@@ -105,6 +109,11 @@ def elsewhere(stock: Stock, source: Source) -> Iterator[Case]:
                 waiting.remove(cases)
             else:
                 yield case
+
+
+def _suits(seam: Seam, other: Source) -> bool:
+    """Whether the cases of another source can be driven through the seam."""
+    return other.seam is seam or (seam is Seam.TAP and other.seam is Seam.GENERATE and other.scene.handed)
 
 
 def _listed(stock: Stock, scene: Scene) -> Iterator[Case]:

@@ -4,6 +4,7 @@
     pairs     a round and the one before it: COMMIT-03
     ranks     the whole text with what the other ranks did in each round: RANK (``trace_ranks``)
     beside    a round that verified a draft, with the control rounds that stand after its nodes' tokens: NUMERIC-02
+    trees     one round that shows a tree, be it a root alone, without its arrays: CONSTRUCT-01
     rounds    one round that verified a draft: every other check that reads rounds
 
 A round without a draft says nothing about trees, and a check that would pass on anything there is not asked.
@@ -25,6 +26,7 @@ from tree_oracle.trace import History, NotRecorded, Recorded, RecordedTruth, Rep
 
 PAIRS = ("COMMIT-03",)
 BESIDE = ("NUMERIC-02",)
+TREES = ("CONSTRUCT-01",)
 GREEDY_LAWS = ("GATHER-01", "GATHER-03", "GREEDY", "SEQUENCE", "CHAIN-01", "CHAIN-02", "STOP-06")
 TRUTH_OF_THE_TARGET = ("HISTORY-01", "NUMERIC-01", "COMMIT-01", "COMMIT-03")
 
@@ -92,6 +94,13 @@ class Reader:
                 last = request.done and one is request.rounds[-1]
                 yield _without_remains(found) if last else found
 
+    def trees(self, request: Request) -> Iterator[Recounted]:
+        """Every round that shows a tree."""
+        truth = self.truth or RecordedTruth(Grade.RECORDED, ANY_TOKEN)
+        for one in filter(shows_tree, request.rounds):
+            prefix, bare = request.prefix(one), msgspec.structs.replace(one.tokens_only, kept=None)
+            yield Recounted(Case(prefix=prefix, limits=_UNBOUNDED), Replay(prefix, (bare,)), truth, (one.line,))
+
     def pairs(self, request: Request) -> Iterator[Recounted]:
         """Every round that shows a draft, after the one before it."""
         for before, one in pairwise(request.rounds):
@@ -148,9 +157,14 @@ def _without_remains(found: Recounted) -> Recounted:
     return replace(found, case=case, replay=Replay(found.replay.prompt, bare))
 
 
+def shows_tree(one: Recorded) -> bool:
+    """Whether the round shows a tree, of which a plain run has none."""
+    return not one.round.control and one.round.tokens is not None
+
+
 def drafted(one: Recorded) -> bool:
     """Whether the round shows a draft that was verified."""
-    return not one.round.control and one.round.tokens is not None and len(one.round.tokens) > 1
+    return shows_tree(one) and len(one.round.tokens or ()) > 1
 
 
 def ended(request: Request) -> bool:

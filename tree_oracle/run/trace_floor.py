@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from tree_oracle.record import Grade, Noise, Truth, row_gap
-from tree_oracle.run.trace_cases import one_row
-from tree_oracle.trace import Beginning, History, NotRecorded, RecordedTruth, Request, Requests, completed
+from tree_oracle.run.trace_cases import drafted, one_row
+from tree_oracle.trace import Beginning, History, NotRecorded, Recorded, RecordedTruth, Request, Requests, completed
 
 KEPT = 2**28
 _BLOCK = 64
@@ -69,6 +69,12 @@ def controls_of(requests: Requests) -> Controls:
     for request in requests:
         found.take(request)
     return found
+
+
+def rows_shown(one: Recorded) -> int:
+    """How many rows of a round can be held against a floor, whole or summarised."""
+    shown = one.round.rows is not None or one.summary is not None or "rows" in one.beside
+    return len(one.round.tokens or ()) if shown and drafted(one) else 0
 
 
 def floor_without_target(found: Controls, vocab_size: int) -> RecordedTruth | None:

@@ -9,59 +9,48 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from tree_oracle.checks import Check, witness_of
-from tree_oracle.checks.drive import drive, drive_text
-from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import (
     Case,
     CheckResult,
     Grade,
     Report,
     Round,
-    Status,
     TieRule,
-    TreeOracleError,
     Truth,
     Witness,
 )
-from tree_oracle.run.outcome import Outcome, outcome_of
 from tree_oracle.run.tally import FLOOR, floor_words
 from tree_oracle.run.trace_border import refuse_another_target, refuse_foreign
 from tree_oracle.run.trace_cases import (
     BESIDE,
     PAIRS,
+    TREES,
     Cases,
     Reader,
     Recounted,
-    drafted,
 )
 from tree_oracle.run.trace_context import WithinContext
 from tree_oracle.run.trace_finding import placed
-from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, with_floor
+from tree_oracle.run.trace_floor import Controls, controls_of, floor_without_target, rows_shown, with_floor
 from tree_oracle.run.trace_identity import RequestsDigest, identity, told_of
 from tree_oracle.run.trace_ledger import Ledger
-from tree_oracle.run.trace_ranks import Ranks
+from tree_oracle.run.trace_outcome import Answer, answer_of, judged_by
+from tree_oracle.run.trace_ranks import Ranks, of_all_ranks, without_files
 from tree_oracle.run.trace_unasked import nothing_there, unasked
 from tree_oracle.trace import (
     Head,
-    NotRecorded,
-    Recorded,
-    RecordedTruth,
     Request,
     Requests,
     TraceReader,
     by_rank,
     together,
 )
-
-Answer = Callable[[Case], tuple[Round, ...]]
 
 
 def judge_trace(
@@ -77,6 +66,7 @@ def judge_trace(
     cases: Sequence[Case] = (),
     place: Mapping[str, str] | None = None,
     others: Sequence[Path] = (),
+    kept: bool = True,
     on_result: Callable[[CheckResult], None] = lambda result: None,
 ) -> Report:
     """Judge what was recorded.
@@ -93,6 +83,7 @@ def judge_trace(
         cases: what the first requests were made for, in their order, so that a finding names its case; others are passed over.
         place: versions, and where the target ran; the report then says which file was judged. None: nobody is to find it again.
         others: traces of other ranks of the same run. The lowest rank is judged, and RANK judges the others beside it.
+        kept: whether the file is there afterwards; else findings name no line of it.
         on_result: called with each result.
 
     Raises:
@@ -108,7 +99,8 @@ def judge_trace(
         assert first.head is not None
         if truth is not None:
             refuse_another_target(first.head.target, target)
-        judging = _Judging(checks, truth, controls, first.head, tie_rule, cases)
+        heads = [one.head for one in ranks if one.head is not None]
+        judging = _Judging(checks, truth, controls, heads, tie_rule, cases, kept=kept)
         for request, peers in together([Requests(TraceReader(one, partial=partial)) for one in paths]):
             if judging.requests == most:
                 break
@@ -140,14 +132,17 @@ class _Judging:
         checks: Sequence[Check],
         truth: Truth | None,
         controls: Controls,
-        head: Head,
+        heads: Sequence[Head],
         tie_rule: TieRule,
         cases: Sequence[Case],
+        *,
+        kept: bool,
     ) -> None:
-        self.rows, self.digest = 0, RequestsDigest()
+        self._kept = kept
+        self.rows, self.digest, self._without = 0, RequestsDigest(), without_files(heads)
         self.requests, self.witness, self._tie_rule, self._made_for = 0, Witness(), tie_rule, cases
         self.ledgers = [Ledger(check) for check in checks]
-        self._truth = None if truth is None else with_floor(WithinContext(truth), controls, head.engine)
+        self._truth = None if truth is None else with_floor(WithinContext(truth), controls, heads[0].engine)
         width = next((len(row) for row in controls.rows.values()), 0)
         self._control = floor_without_target(controls, width) if truth is None else None
         self._alone = controls.whole
@@ -159,7 +154,7 @@ class _Judging:
         if self._truth is not None:
             for one in (request, *others):
                 refuse_foreign(one, self._truth.vocab_size)
-        self.rows += sum(map(_rows_shown, request.rounds))
+        self.rows += sum(map(rows_shown, request.rounds))
         self.witness += witness_of([one.tokens_only for one in request.rounds if not one.round.control])
         reader = Reader(self._truth, self._control, self._alone)
         ranks = Ranks(reader, others)
@@ -182,11 +177,13 @@ class _Judging:
             return ranks.texts
         if check.id in BESIDE:
             return reader.beside
+        if check.id in TREES:
+            return reader.trees
         return reader.pairs if check.id in PAIRS else reader.rounds
 
     def _judge(self, ledgers: list[Ledger], cases: Cases, request: Request) -> None:
         for recounted in cases(request):
-            answer = _answer(recounted)
+            answer = answer_of(recounted)
             for ledger in ledgers:
                 if not ledger.over:
                     self._judge_one(ledger, recounted, answer, request)
@@ -199,52 +196,15 @@ class _Judging:
         if ledger.check.id == "CHAIN-01" and not _is_chain(recounted.replay.rounds[-1]):
             ledger.skip("no round verifies a chain")
             return
-        outcome = _outcome(ledger.check, recounted, answer, self._tie_rule)
+        outcome = judged_by(ledger.check, recounted, answer, self._tie_rule)
+        if ledger.check.family == "RANK":
+            outcome = of_all_ranks(outcome, self._without)
         ledger.add(outcome, recounted.truth.grade)
         if ledger.over:
             known = request.number < len(self._made_for)
-            ledger.finding = placed(
-                ledger.check, outcome, recounted, request, self._made_for[request.number] if known else None
-            )
-
-
-def _rows_shown(one: Recorded) -> int:
-    """Rows of a round that can be held against a floor, whole or summarised."""
-    shown = one.round.rows is not None or one.summary is not None or "rows" in one.beside
-    return len(one.round.tokens or ()) if shown and drafted(one) else 0
+            whole = self._made_for[request.number] if known else None
+            ledger.finding = placed(ledger.check, outcome, recounted, request, whole, kept=self._kept)
 
 
 def _is_chain(round_: Round) -> bool:
     return round_.parents == tuple(range(-1, len(round_.parents or ()) - 1))
-
-
-def _answer(recounted: Recounted) -> Answer:
-    """Drive the replay once, through the seam of whole generations, as any other decoder."""
-    replay, case, vocab_size = recounted.replay, recounted.case, recounted.truth.vocab_size
-    try:
-        rounds = (
-            drive_text(replay, case, vocab_size) if recounted.text else drive(replay, Seam.GENERATE, case, vocab_size)
-        )
-    except TreeOracleError as error:
-        refusal = error
-
-        def refuse(case: Case) -> tuple[Round, ...]:
-            raise refusal.with_traceback(None)
-
-        return refuse
-    if recounted.parted is not None:
-        place, prefix = recounted.parted
-        rounds = (*rounds[:place], msgspec.structs.replace(rounds[place], prefix=prefix), *rounds[place + 1 :])
-    return lambda case: (*rounds, *recounted.controls)
-
-
-def _outcome(check: Check, recounted: Recounted, answer: Answer, tie_rule: TieRule) -> Outcome:
-    """Judge what the trace answered."""
-    try:
-        outcome = outcome_of(check, recounted.case, recounted.truth, answer, tie_rule)
-    except NotRecorded as nothing:
-        return Outcome(Status.NOT_OBSERVABLE, reason=str(nothing))
-    if outcome.status is Status.FAILED and isinstance(recounted.truth, RecordedTruth) and recounted.truth.blind:
-        said = "no control row is repeated, so nobody knows how far rows differ without a fault"
-        return replace(outcome, status=Status.UNDECIDED, findings=(), reason=f"{outcome.reason}; {said}")
-    return outcome

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import msgspec
 
-from tree_oracle.record import Peer, Round
+from tree_oracle.record import Peer, Round, Status, counted
+from tree_oracle.run.outcome import Outcome
 from tree_oracle.run.trace_cases import Reader, Recounted
-from tree_oracle.trace import Replay, Request, peer_of
+from tree_oracle.trace import Head, Replay, Request, peer_of
+
+_NAMED = 8  # ranks without a file that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,24 @@ class Ranks:
             for one in self.others
             if number < len(one.rounds) or one.done
         )
+
+
+def without_files(heads: Sequence[Head]) -> str:
+    """That a run had more ranks than the traces that were named, and which, in words; empty if it had no others."""
+    count, here = heads[0].ranks, {head.rank for head in heads}
+    if len(here) == count:
+        return ""
+    missing = [str(rank) for rank in islice((rank for rank in range(count) if rank not in here), _NAMED)]
+    more = count - len(here) - len(missing)
+    listed = ", ".join([*missing, *([f"and {more} more"] if more else [])])
+    return f"{len(here)} of {counted(count, 'rank')} agree; the files of the others are not named: {listed}"
+
+
+def of_all_ranks(outcome: Outcome, missing: str) -> Outcome:
+    """That ranks agree is said of all of them or of none; ``missing``: as of ``without_files``."""
+    if not missing or outcome.status is not Status.PASSED:
+        return outcome
+    return replace(outcome, status=Status.UNDECIDED, reason=missing)
 
 
 def _before(request: Request, number: int) -> int:

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from tree_oracle.checks import Check
-from tree_oracle.run.trace_cases import BESIDE, TRUTH_OF_THE_TARGET, drafted, ended, needs_greedy, reads_rounds
+from tree_oracle.run.trace_cases import (
+    BESIDE,
+    TREES,
+    TRUTH_OF_THE_TARGET,
+    drafted,
+    ended,
+    needs_greedy,
+    reads_rounds,
+    shows_tree,
+)
 from tree_oracle.trace import Request
 
 
@@ -24,7 +33,8 @@ def unasked(check: Check, request: Request, *, targeted: bool, ranked: bool) -> 
         return "a trace says nothing of processors"
     if not targeted and check.id in TRUTH_OF_THE_TARGET:
         return "needs the target: name it with --target"
-    if not check.reads_texts and not any(map(drafted, request.rounds)):
+    shows = shows_tree if check.id in TREES else drafted
+    if not check.reads_texts and not any(map(shows, request.rounds)):
         return "no round shows the tree that it verified"
     return ""
 

@@ -1,4 +1,8 @@
-"""What a trace holds, counted in constant memory."""
+"""What a trace holds, counted in constant memory: its lines and nodes, as they stand there.
+
+That is another count than the witness of a report, which asks what shows that speculation ran: it leaves control rounds out,
+and takes steps of several tokens and stated counters where no tree is shown.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ class Contents(msgspec.Struct, kw_only=True):
     control: int = 0  # of these, rounds without any tree
     emitted: int = 0  # tokens
     drafted: int = 0  # nodes without the roots
-    accepted: int = 0
+    accepted: int = 0  # of these nodes
     shown: dict[str, int] = {}  # by field, how many rounds show it
 
 

@@ -17,12 +17,10 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from tree_oracle.record import Array, Limits, Round
+from tree_oracle.record import Array, Count, Limits, Round, Token
 
 TRACE_FORMAT = "tree-oracle-trace"
 TRACE_VERSION = 1
-
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -47,7 +45,7 @@ class RequestLine(_Line, frozen=True, kw_only=True, tag="request"):
     """A request begins. Without limits nothing is known of where its text must end."""
 
     request: Count
-    prompt: tuple[int, ...]
+    prompt: tuple[Token, ...]
     limits: Limits | None = None
     greedy: bool = True  # false where tokens are drawn by chance
 

@@ -143,20 +143,26 @@ class Recorder:
                 it, and its end is not judged.
             min_new: how many tokens had to come before the first end token.
             greedy: False where tokens are drawn by chance, so that greedy laws do not hold.
+
+        Raises:
+            RecordError: a token that none can be, or a limit below 0.
         """
         limits: dict[str, Any] | None = None
         if max_new_tokens is not None:
-            limits = {"max_new_tokens": operator.index(max_new_tokens), "eos_ids": _integers("eos_ids", eos_ids)}
+            limits = {
+                "max_new_tokens": _count("max_new_tokens", max_new_tokens),
+                "eos_ids": _token_ids("eos_ids", eos_ids),
+            }
             if max_length is not None:
-                limits["max_length"] = operator.index(max_length)
+                limits["max_length"] = _count("max_length", max_length)
             if min_new:
-                limits["min_new"] = operator.index(min_new)
+                limits["min_new"] = _count("min_new", min_new)
             if stop:
-                limits["stop"] = [_integers("stop", sequence) for sequence in stop]
+                limits["stop"] = [_token_ids("stop", sequence) for sequence in stop]
         with self._lock:
             number = self._requests
             self._write(
-                "request", request=number, prompt=_integers("prompt", prompt), limits=limits, greedy=bool(greedy)
+                "request", request=number, prompt=_token_ids("prompt", prompt), limits=limits, greedy=bool(greedy)
             )
             self._requests += 1
         return number
@@ -244,9 +250,31 @@ def _integers(name: str, value: Any) -> list[int]:
     if not isinstance(plain, (list, tuple, range)):
         raise RecordError(f"{name} is {_short(value)}; expected a flat list of integers")
     try:
-        return list(map(operator.index, plain))
+        return [_fitting(name, operator.index(number)) for number in plain]
     except TypeError as error:
         raise RecordError(f"{name} is {_short(value)}; expected a flat list of integers") from error
+
+
+def _fitting(name: str, number: int) -> int:
+    if not -(2**63) <= number < 2**63:
+        raise RecordError(f"{name} holds {number}; expected integers of 64 bits")
+    return number
+
+
+def _token_ids(name: str, value: Any) -> list[int]:
+    """What was asked for; what the decoder answered is written down as it is, for a judge."""
+    found = _integers(name, value)
+    wrong = [token for token in found if not 0 <= token < 2**31]
+    if wrong:
+        raise RecordError(f"{name} holds {wrong[0]}; expected tokens from 0 to {2**31 - 1}")
+    return found
+
+
+def _count(name: str, value: Any) -> int:
+    found = operator.index(value)
+    if not 0 <= found <= 2**53:
+        raise RecordError(f"{name} is {found}; expected 0 to {2**53}")
+    return found
 
 
 def _short(value: Any) -> str:
@@ -267,7 +295,7 @@ def _plain(name: str, value: Any) -> Any:
         known = (*_INTEGERS, *_ARRAYS, "cache", "coins", "work", *_NUMBERS, *_TEXTS)
         raise RecordError(f"a round has no field {name!r}; it has {', '.join(known)}")
     try:
-        return operator.index(value)
+        return _fitting(name, operator.index(value))
     except TypeError as error:
         raise RecordError(f"{name} is {_short(value)}; expected an integer") from error
 
@@ -280,7 +308,7 @@ def _counts(value: Any) -> dict[str, int]:
     unknown = [name for name in found if name not in _COUNTS]
     if unknown:
         raise RecordError(f"work has no count {unknown[0]!r}; it has {', '.join(_COUNTS)}")
-    return found
+    return {name: _count(f"work.{name}", count) for name, count in found.items()}
 
 
 def _layers(value: Any) -> dict[str, Dense]:

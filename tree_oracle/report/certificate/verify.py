@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tree_oracle.record import FileError, Report, case_id, to_json
-from tree_oracle.record.files import MAX_BYTES, decoded, read_bounded
+from tree_oracle.record.files import MAX_BYTES, decoded, read_bounded, refuse_contradiction
 from tree_oracle.report.certificate.make import digest_of, make_certificate
 from tree_oracle.report.certificate.model import CERTIFICATE_FORMAT, CERTIFICATE_VERSION, Certificate
 
@@ -34,12 +34,14 @@ def read_certificate(path: Path, *, max_bytes: int = MAX_BYTES) -> Certificate:
 
     Raises:
         FileError: the file is missing, too large, not JSON, of another format or version, misses a field, or is not written as
-            this library writes it: then it could show a reader one thing and a program another.
+            this library writes it: then it could show a reader one thing and a program another. Or its report contradicts
+            itself.
     """
     data = read_bounded(path, CERTIFICATE_FORMAT, max_bytes)
     found = decoded(data, path, Certificate, CERTIFICATE_FORMAT, CERTIFICATE_VERSION)
     if data != to_json(found):
         raise FileError(f"{path} is not written canonically; expected the very bytes that `certificate make` writes")
+    refuse_contradiction(found.report, path)
     return found
 
 

@@ -10,6 +10,10 @@ from tree_oracle.target.backends.errors import DriverMissing as DriverMissing
 from tree_oracle.target.backends.errors import MaskShape as MaskShape
 from tree_oracle.target.backends.errors import PluginMissing as PluginMissing
 from tree_oracle.target.backends.facts import DeviceFacts as DeviceFacts
+from tree_oracle.target.backends.hindrance import Hindrance as Hindrance
+from tree_oracle.target.backends.hindrance import KernelFailed as KernelFailed
+from tree_oracle.target.backends.hindrance import Kind as Kind
+from tree_oracle.target.backends.hindrance import kind_of as kind_of
 from tree_oracle.target.backends.kernels import KERNELS as KERNELS
 from tree_oracle.target.backends.kernels import Kernel as Kernel
 from tree_oracle.target.backends.kernels import kernel_named as kernel_named
