@@ -166,6 +166,14 @@ def test_the_command_prints_it(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -
     assert "accept: another bonus token: caught by GREEDY-01, its twin passed" in ran.output
 
 
+def test_the_command_refuses_what_it_cannot_plant() -> None:
+    """Answers of another interpreter are not changed here."""
+    asked = ["check", "--decoder", "a:b", "--target", "exact", "--python", "python3", "--power"]
+    ran = CliRunner().invoke(main, asked)
+    assert ran.exit_code == 2
+    assert "--power plants answers in this interpreter" in ran.output
+
+
 @pytest.mark.sweep
 def test_a_child_measures_it_too(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a process of its own the same is planted and caught."""
