@@ -96,6 +96,18 @@ def with_methods(**methods: Callable[..., Any]) -> Any:
     return type("Decoder", (), {name: staticmethod(method) for name, method in methods.items()})()
 
 
+def only_builds(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A factory of the same decoders that lets them show how they build trees and nothing else."""
+
+    def made(target: Any) -> Any:
+        whole = make(target)
+        decoder = with_methods(build_tree=whole.build_tree)
+        decoder.tree_policy = whole.tree_policy
+        return decoder
+
+    return made
+
+
 def all_of(report: Report, wanted: Status | Sequence[Status]) -> bool:
     """Whether every check ended in the wanted status, or in one of them."""
     allowed = (wanted,) if isinstance(wanted, Status) else wanted

@@ -42,15 +42,15 @@ def test_a_move_is_shown_by_what_is_moved() -> None:
 
 
 @pytest.mark.parametrize("name", ["top-k-with-ratio", "all-noise-kept"])
-def test_a_sampled_case_is_shown_by_its_laws_and_blames_nobody(name: str) -> None:
-    """The weights of both laws are shown; where no suspect can be tried there is no line about causes."""
+def test_a_sampled_case_is_shown_by_its_laws_and_its_cause_is_named(name: str) -> None:
+    """The weights of both laws are shown, and the line about causes names the planted way to sample."""
     fault = LAW_FAULTS[name]
     result = failing(fault.decoder, fault.check, diagnose=True)
     case, text = result.findings[0].case, result_text(result, width=400)
     assert case is not None
     assert case.law is not None
     assert f"target {':'.join(map(str, case.law.target))}, draft {':'.join(map(str, case.law.draft))}" in text
-    assert not re.search(r"^  cause ", text, re.M)
+    assert re.search(rf"^  cause .*\b{name}\b", text, re.M)
 
 
 def test_a_batch_is_shown_by_its_requests() -> None:
