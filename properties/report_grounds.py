@@ -157,10 +157,24 @@ def reports(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Report:
         digest=draw(st.sampled_from(["", "ab" * 32])),
         ledger=Ledger(reached, tuple(outcome for outcome in missed if outcome not in reached)),
         violations=tuple(draw(st.lists(text, max_size=2))),
-        power=draw(st.none() | st.lists(planted(text), max_size=2).map(tuple)),
+        power=draw(st.none() | several_planted(text)),
     )
 
 
 def planted(text: st.SearchStrategy[str] = anything) -> st.SearchStrategy[Planted]:
-    """Answers that were planted behind an adapter."""
-    return st.builds(Planted, seam=text, wrong=text, check=text, catch=st.sampled_from(Catch), reason=text)
+    """Answers that were planted behind an adapter; what was not planted has a reason, and nothing else has."""
+    told = st.sampled_from((Catch.CAUGHT, Catch.MISSED)).map(lambda catch: (catch, ""))
+    left = text.filter(bool).map(lambda reason: (Catch.NOT_PLANTED, reason))
+    return st.builds(
+        lambda seam, wrong, check, came: Planted(seam=seam, wrong=wrong, check=check, catch=came[0], reason=came[1]),
+        text,
+        text,
+        text,
+        told | left,
+    )
+
+
+def several_planted(text: st.SearchStrategy[str] = anything, most: int = 2) -> st.SearchStrategy[tuple[Planted, ...]]:
+    """What was planted in one run: one answer at least, and none twice."""
+    each = st.lists(planted(text), min_size=1, max_size=most, unique_by=lambda planted: (planted.seam, planted.wrong))
+    return each.map(tuple)

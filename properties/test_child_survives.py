@@ -55,6 +55,7 @@ from tree_oracle.run.child_messages import (
 )
 from tree_oracle.run.child_process import Cause, ChildProcess, End
 from tree_oracle.run.last_words import last_words
+from tree_oracle.run.power import unmeasured
 from tree_oracle.run.tally import Finished, Head, Tally, bare_result
 from tree_oracle.tree import InvalidTree, TreeFault
 
@@ -442,7 +443,7 @@ def test_every_check_gets_a_result_however_often_children_die(deaths: list[tuple
 def test_power_is_measured_by_a_child_of_its_own_where_the_last_check_killed_one(
     monkeypatch: pytest.MonkeyPatch, deaths: int
 ) -> None:
-    """A child that dies in the last check leaves the measuring to another; where that one dies too, nothing is measured."""
+    """A child that dies in the last check leaves the measuring to another; where that one dies too, each plant says so."""
     measured = Measured((Planted(seam="accept", wrong="w", check="GREEDY-01", catch=Catch.CAUGHT),))
 
     def script(request: Request) -> tuple[list[Message], str]:
@@ -453,7 +454,9 @@ def test_power_is_measured_by_a_child_of_its_own_where_the_last_check_killed_one
 
     stub = Stub(monkeypatch, script)
     report = stub.run(plan=msgspec.structs.replace(PLAN, power=True))
-    assert report.power == (measured.power if deaths < 2 else None)
+    assert report.power == (
+        measured.power if deaths < 2 else unmeasured("the decoder ended its process while power was measured")
+    )
     assert [len(request.missing) for request in stub.requests] == [len(CHECKS), 0][: deaths + 1]
 
 

@@ -17,10 +17,12 @@ from tree_oracle.cli import main
 from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.faults import find_fault
 from tree_oracle.record import (
+    Catch,
     FileError,
     HandedOn,
     Known,
     Ledger,
+    Planted,
     Report,
     Status,
     Witness,
@@ -44,6 +46,14 @@ def witness(**more: Any) -> Report:
 def first(**more: Any) -> Report:
     """The report with another first result."""
     return msgspec.structs.replace(HOLDING, results=(msgspec.structs.replace(HELD[0], **more), *HELD[1:]))
+
+
+PLANTED = Planted(seam="accept", wrong="another bonus token", check="GREEDY-01", catch=Catch.CAUGHT)
+
+
+def powered(*found: Planted, **more: Any) -> Report:
+    """The report with these planted answers, changed in some fields."""
+    return msgspec.structs.replace(HOLDING, power=tuple(msgspec.structs.replace(planted, **more) for planted in found))
 
 
 NEGATIVE = {
@@ -72,6 +82,9 @@ EDITED = {
     "growing with depth": (witness(reached=(9, 14)), "witness.reached is [9, 14]; expected counts that do not grow with depth"),
     "more rounds than there are": (witness(proposed=(21, 20)), "proposed is [21, 20]; expected at most 20 rounds"),
     "more moved than accepted": (witness(handed_on=HandedOn(3, 2, 3)), "displacing is 3; expected at most the 2 that are accepting"),
+    "nothing planted": (powered(), "power holds no planted answer; expected one or more"),
+    "planted twice": (powered(PLANTED, PLANTED), "power has 2 entries for 'another bonus token' through accept; expected one"),
+    "planted and not": (powered(PLANTED, catch=Catch.NOT_PLANTED), "'another bonus token' was not planted, with the reason ''"),
     "reached and missed": (
         msgspec.structs.replace(HOLDING, ledger=Ledger(("tie on the path",), ("tie on the path",))),
         "the ledger says of 'tie on the path' that it came about, and that it did not",

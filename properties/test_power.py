@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from grounds import SMALL_DECODERS, ground
 from hypothesis import given
 from hypothesis import strategies as st
-from report_grounds import HOLDING, planted, reports, storable
+from report_grounds import HOLDING, reports, several_planted, storable
 
 from tree_oracle import ReferenceDecoder, check_decoder
 from tree_oracle.cli import main
@@ -91,6 +91,28 @@ def test_a_decoder_that_fails_by_itself_is_not_said_to_be_caught(made: Any, chec
     assert reason in planted.reason != ""
 
 
+class AcceptsForAWhile(Accepts):
+    """Right, until it breaks down for good, as what leaks does."""
+
+    def __init__(self, target: Any) -> None:
+        super().__init__(target)
+        self._left = 30  # the first trial of the twin takes 24
+
+    def accept(self, tree: Any, rows: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise RuntimeError("no pages are left")
+        return super().accept(tree, rows)
+
+
+def test_a_decoder_that_breaks_down_by_then_is_not_said_to_be_caught() -> None:
+    """A failure that comes of what was asked before is no notice of the plant: its twin does not pass again."""
+    (bonus,) = [tampering for tampering in ACCEPTING if tampering.check == "GREEDY-01"]
+    found = [power_of(AcceptsForAWhile).planted(bonus), power_of(Accepts).planted(bonus)]
+    assert [planted.catch for planted in found] == [Catch.NOT_PLANTED, Catch.CAUGHT]
+    assert found[0].reason != ""
+
+
 def test_what_a_check_does_not_look_at_is_missed() -> None:
     """Another bonus token, and a check that is named for it and reads accepted nodes alone: missed, and the exit code is 3."""
     bonus = next(tampering for tampering in ACCEPTING if tampering.check == "GREEDY-01")
@@ -100,7 +122,7 @@ def test_what_a_check_does_not_look_at_is_missed() -> None:
 
 # ------------------------------------------------------------------------------------------------------------ reporting
 
-measured = st.lists(planted(st.text("ab", min_size=1, max_size=9)), max_size=4).map(tuple)
+measured = several_planted(st.text("ab", min_size=1, max_size=9), most=4)
 
 
 def with_power(power: tuple[Planted, ...] | None) -> Report:
@@ -118,6 +140,7 @@ def test_a_missed_plant_is_no_pass(power: tuple[Planted, ...]) -> None:
     assert all(planted_words(planted) in made.power for planted in power)
     assert any("not noticed" in line for line in made.may_not_say) == missed
     assert "--power" in made.again.command
+    assert any("none was planted for them" in line for line in made.may_not_say)
 
 
 @given(reports(storable))

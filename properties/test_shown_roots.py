@@ -140,6 +140,21 @@ def test_a_root_alone_is_a_tree_too(tmp_path: Path) -> None:
     assert (right.status, "no witness" in right.reason) == (Status.NOT_OBSERVABLE, True)
 
 
+@pytest.mark.parametrize("path", [True, False])
+def test_an_empty_tree_is_no_tree(tmp_path: Path, path: bool) -> None:
+    """A round that drafts nothing may show no nodes at all: it is passed over, and the rounds with a draft are judged."""
+
+    def tell(round_: Round) -> Shown:
+        shown = told(round_)
+        nothing: Shown = {"tokens": [], "parents": [], "accepted": [] if path else None}
+        return shown if len(round_.accepted or ()) else {**shown, **nothing}
+
+    report = judged(showing(tell), LAW, "SEQUENCE-01", "GREEDY-01", "COMMIT-02")
+    assert {result.status for result in report.results} <= {PASSED, Status.NOT_OBSERVABLE}
+    assert statuses(report)[LAW] is statuses(report)["GREEDY-01"] is PASSED
+    assert recorded(tmp_path / "t.jsonl", tell, "exact").status is PASSED
+
+
 def test_a_session_is_told_its_trees() -> None:
     """Where the tree is handed over, a round that shows it with another root contradicts what was handed."""
 

@@ -107,6 +107,10 @@ def _tree(given: dict[str, Any], tree: TreeData | None, vocab_size: int) -> dict
         return {"tokens": tree.tokens, "parents": tree.parents}
     if tokens is None or parents is None:
         return {}
+    if len(tokens) == len(parents) == 0:  # nothing was drafted, and the root is no draft
+        if given.get("accepted") is not None and len(given["accepted"]) == 0:
+            del given["accepted"]
+        return {}
     found = answers.tokens(tokens, "tokens", vocab_size)
     return {"tokens": found, "parents": _links(parents, "parents", len(found))}
 

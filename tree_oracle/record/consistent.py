@@ -14,6 +14,7 @@ from itertools import pairwise
 from msgspec import UnsetType
 
 from tree_oracle.record.counted import counted
+from tree_oracle.record.power import Catch, Planted
 from tree_oracle.record.report import CheckResult, Report, Witness
 from tree_oracle.record.status import Status
 
@@ -37,6 +38,7 @@ def _contradictions(report: Report) -> Iterator[str]:
         own, every = getattr(report.own, name), getattr(report.witness, name)
         if own > every:
             yield f"own.{name} is {own}; expected at most {every}, that of the whole witness"
+    yield from _of_power(report.power)
     both = sorted(set(report.ledger.reached) & set(report.ledger.missed))
     if both:
         yield f"the ledger says of {both[0]!r} that it came about, and that it did not"
@@ -55,6 +57,17 @@ def _of_result(result: CheckResult) -> Iterator[str]:
         yield f"with {findings} and first failing case {result.failed_at}; expected neither"
     if result.known is not None and result.status is not Status.FAILED:
         yield "and a known failure; expected a failed one"
+
+
+def _of_power(power: tuple[Planted, ...] | None) -> Iterator[str]:
+    if power is not None and not power:
+        yield "power holds no planted answer; expected one or more, or that nothing was measured"
+    for (seam, wrong), count in Counter((planted.seam, planted.wrong) for planted in power or ()).items():
+        if count > 1:
+            yield f"power has {counted(count, 'entry')} for {wrong!r} through {seam}; expected one"
+    for planted in power or ():
+        if (planted.catch is Catch.NOT_PLANTED) != bool(planted.reason):
+            yield f"power says that {planted.wrong!r} was {planted.catch.value}, with the reason {planted.reason!r}"
 
 
 def _of_witness(witness: Witness) -> Iterator[str]:

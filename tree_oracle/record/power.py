@@ -1,10 +1,11 @@
 """Power: whether wrong answers that are planted behind an adapter are noticed through it.
 
-Each is planted beside its twin, which takes the same way with nothing changed:
+Each is planted between two trials of its twin, which takes the same way with nothing changed. A case tells something where an
+answer of it was changed and the twin passes both times:
 
-    of some case the twin passes, and the wrong answer fails      caught
-    of no case that, though answers were changed and twins pass   missed: what the check passed here says nothing
-    no answer could be changed, or no twin passes                 not planted: nothing is known
+    some telling case fails with the wrong answer                 caught
+    none of them does                                             missed: what the check passed here says nothing
+    there is no telling case                                      not planted: nothing is known
 """
 
 from __future__ import annotations

@@ -117,6 +117,8 @@ def power_words(report: Report) -> str:
     if report.power is None:
         return "not measured"
     caught, missed, not_planted = ([planted for planted in report.power if planted.catch is catch] for catch in Catch)
+    if not caught and not missed:
+        return "not measured: no wrong answer could be planted behind this adapter"
     share = f"{len(caught)} of {len(caught) + len(missed)} planted wrong answers"
     parts = [f"{share} were caught through this adapter, and their twins passed"]
     parts += [f"NOT noticed: {', '.join(map(_planted_name, missed))}"] if missed else []

@@ -51,6 +51,10 @@ def run_isolated(plan: Plan, tally: Tally, caps: Caps, *, cases: Sequence[Case] 
             return
         died_behind_the_checks = not tally.missing
         deadly += _bury(visit, end)
+        if died_behind_the_checks:
+            from tree_oracle.run.power import unmeasured  # resolved here: it loads torch
+
+            tally.power = unmeasured("the decoder ended its process while power was measured")
         if not tally.missing and (died_behind_the_checks or not plan.power):
             return
 

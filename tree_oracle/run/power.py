@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +25,13 @@ from tree_oracle.run.tamper import TAMPERINGS, Tampered, Tampering
 
 _LISTED_ONLY = Budget(cases=0, shrink_runs=0, diagnose=False)
 _TRIED = 24  # listed cases: some of them accept a node, end, and go on
+
+
+class _Judged(NamedTuple):
+    """One case."""
+
+    status: Status
+    changed: bool  # an answer was changed in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +57,42 @@ class Power:
         )
         if tampering.seam not in self.subject.seams:
             return _because(told, "the adapter does not offer it")
-        twin, _ = self._judged(tampering, wrong=False)
-        if Status.PASSED not in twin:
-            fails = f"{told.check} fails without it" if Status.FAILED in twin else f"{told.check} cannot be judged"
+        twin = self._judged(tampering, wrong=False)
+        if not any(case.status is Status.PASSED for case in twin):
+            failed = any(case.status is Status.FAILED for case in twin)
+            fails = f"{told.check} {'fails without it' if failed else 'cannot be judged'}"
             return _because(told, f"{fails} through this adapter")
-        spoilt, used = self._judged(tampering, wrong=True)
-        if (Status.PASSED, Status.FAILED) in zip(twin, spoilt, strict=True):
-            return msgspec.structs.replace(told, catch=Catch.CAUGHT)
-        return (
-            msgspec.structs.replace(told, catch=Catch.MISSED) if used else _because(told, "no answer gave the occasion")
-        )
+        spoilt = self._judged(tampering, wrong=True)
+        telling = [case.changed and before.status is Status.PASSED for before, case in zip(twin, spoilt, strict=True)]
+        if not any(telling):
+            return _because(told, "no answer gave the occasion")
+        again = self._judged(tampering, wrong=False)  # who answers otherwise by now fails for reasons of its own
+        told_again = [tells and after.status is Status.PASSED for tells, after in zip(telling, again, strict=True)]
+        if not any(told_again):
+            return _because(
+                told, f"{told.check} does not pass again without it: what is answered depends on what was before"
+            )
+        noticed = any(tells and case.status is Status.FAILED for tells, case in zip(told_again, spoilt, strict=True))
+        return msgspec.structs.replace(told, catch=Catch.CAUGHT if noticed else Catch.MISSED)
 
-    def _judged(self, tampering: Tampering, *, wrong: bool) -> tuple[list[Status], bool]:
-        """The statuses of the cases, and whether an answer was changed."""
+    def _judged(self, tampering: Tampering, *, wrong: bool) -> list[_Judged]:
+        """What becomes of the cases."""
         check, decoder = CHECKS[tampering.check], Tampered(self.subject.decoder, tampering, wrong=wrong)
         battery = Battery(replace(self.subject, decoder=decoder), _LISTED_ONLY, self.stock, self.supervision)
         source = next(source for source in check.sources if source.seam is tampering.seam)
-        cases = self.stock.listed(source.scene)[:_TRIED]
-        return [battery.judge(check, source, case).status for case in cases], decoder.used
+        found = []
+        for case in self.stock.listed(source.scene)[:_TRIED]:
+            decoder.used = False
+            found.append(_Judged(battery.judge(check, source, case).status, decoder.used))
+        return found
+
+
+def unmeasured(reason: str) -> tuple[Planted, ...]:
+    """What is known where measuring came to no end."""
+    return tuple(
+        Planted(seam=one.seam.value, wrong=one.sentence, check=one.check, catch=Catch.NOT_PLANTED, reason=reason)
+        for one in TAMPERINGS
+    )
 
 
 def _because(planted: Planted, reason: str) -> Planted:

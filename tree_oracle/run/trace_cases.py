@@ -158,8 +158,8 @@ def _without_remains(found: Recounted) -> Recounted:
 
 
 def shows_tree(one: Recorded) -> bool:
-    """Whether the round shows a tree, of which a plain run has none."""
-    return not one.round.control and one.round.tokens is not None
+    """Whether the round shows a tree, of which a plain run has none; an empty one is none."""
+    return not one.round.control and bool(one.round.tokens)
 
 
 def drafted(one: Recorded) -> bool:

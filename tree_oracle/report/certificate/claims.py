@@ -122,9 +122,19 @@ def _unnoticed(report: Report) -> Iterator[str]:
     """What would not be seen through the adapter, or is not known to be."""
     if report.power is None:
         yield "that a wrong answer would be noticed through this adapter: power was not measured"
+    if report.power is not None:
+        noticing = {_family(planted.check) for planted in report.power if planted.catch is Catch.CAUGHT}
+        passed = {_family(result.check) for result in report.results if result.status is Status.PASSED}
+        others = sorted(passed - noticing)
+        if others:
+            yield f"that a wrong answer would be noticed through this adapter by {', '.join(others)}: none was planted for them"
     for planted in report.power or ():
         if planted.catch is Catch.MISSED:
             yield f"anything that {planted.check} passed on {planted.seam}: {planted.wrong} was planted there, and not noticed"
+
+
+def _family(check: str) -> str:
+    return check.partition("-")[0]
 
 
 def not_covered(report: Report) -> Iterator[str]:
