@@ -41,6 +41,7 @@ def test_a_move_is_shown_by_what_is_moved() -> None:
     assert "prefix" not in line
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["top-k-with-ratio", "all-noise-kept"])
 def test_a_sampled_case_is_shown_by_its_laws_and_its_cause_is_named(name: str) -> None:
     """The weights of both laws are shown, and the line about causes names the planted way to sample."""

@@ -19,6 +19,8 @@ from tree_oracle.record import AdapterError, Limits, Status, Unsupported, UsageE
 from tree_oracle.run import Budget, run_battery
 from tree_oracle.tree import CandidateTree
 
+pytestmark = pytest.mark.sweep
+
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
 CONVENTIONS = {"ours": Convention(), "foreign": FOREIGN, "added": Convention(mask="additive", root_counted=False)}
 SEAMS = {

@@ -145,12 +145,14 @@ class TwoFaults:
         return self._inner.open(prompts, limits, processors=processors)
 
 
+@pytest.mark.sweep
 def test_a_second_fault_elsewhere_does_not_hide_the_first() -> None:
     """A case of another scene that no suspect explains leaves those that explained the failure."""
     (finding,) = result_of(TwoFaults, "STOP-06").findings
     assert "minimum-counted-in-rounds" in causes(finding)
 
 
+@pytest.mark.sweep
 def test_a_decoder_that_breaks_before_it_shows_a_draft_has_hints_and_no_certain_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -178,6 +180,7 @@ class OddPrompts:
         return self._inner.generate(prompts, limits)
 
 
+@pytest.mark.sweep
 def test_a_decoder_that_breaks_for_reasons_of_its_own_has_no_cause() -> None:
     """That a text broke off is no evidence for a suspect that breaks on other prompts."""
     result = result_of(OddPrompts, "SEQUENCE-01", scene="prompts")

@@ -22,6 +22,8 @@ from tree_oracle.run import Budget
 from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.doctor import examine
 
+pytestmark = pytest.mark.sweep
+
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
 KINDS = {
     Seam.LAY_OUT: "layout",

@@ -16,6 +16,8 @@ from tree_oracle.run.battery import Battery
 from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.doctor_ends import examine_ends
 
+pytestmark = pytest.mark.sweep
+
 ONCE = Budget(cases=0, shrink_runs=0, diagnose=False)
 
 

@@ -12,7 +12,17 @@ from document_runner import Runner, blocks
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # They run several batteries or train a kit, so a plain run leaves them to `.ci/run`.
-LONG = frozenset(("plug-in-your-decoder.md", "tutorial-describe-a-decoder.md", "kit.md"))
+LONG = frozenset(
+    f"{name}.md"
+    for name in (
+        "plug-in-your-decoder",
+        "tutorial-describe-a-decoder",
+        "kit",
+        "reports",
+        "how-to-read-a-failure",
+        "tolerances",
+    )
+)
 
 
 @pytest.fixture

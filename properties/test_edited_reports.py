@@ -138,6 +138,7 @@ def test_reports_of_every_kind_are_read(tmp_path_factory: pytest.TempPathFactory
     assert read_report(path) == found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("decoder", [ReferenceDecoder, find_fault("first-child-only").decoder], ids=["right", "wrong"])
 def test_no_run_contradicts_itself(decoder: Any) -> None:
     """What a battery writes of a right decoder and of a wrong one is free of contradictions."""

@@ -39,6 +39,7 @@ def shorter(case: Case) -> Case:
     return msgspec.structs.replace(case, law=msgspec.structs.replace(case.law, sessions=case.law.sessions // 4))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", LAW_FAULTS)
 def test_a_fault_is_caught_and_its_twin_is_not(name: str) -> None:
     """The named check fails on a listed case and says what was seen; on that same case the twin passes."""

@@ -69,6 +69,7 @@ def test_on_the_exact_model_rows_are_sequential_rows_bit_for_bit(
     assert np.array_equal(rows, expected)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("spec", "attention", "dtype"),
     [

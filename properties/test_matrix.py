@@ -33,6 +33,7 @@ def test_a_fault_is_seen_where_its_part_shows() -> None:
     assert all(cell.good for cell in cells)
 
 
+@pytest.mark.sweep
 def test_every_operator_fault_is_named_alone() -> None:
     """What an attention operator answers is compared with every wrong one's answer, within twice the room of the case."""
     faults = [fault.name for fault in ATTEND_FAULTS]

@@ -22,6 +22,8 @@ from tree_oracle.report.ladder import steps
 from tree_oracle.run import Budget, make_subject, run_battery
 from tree_oracle.target import load_target
 
+pytestmark = pytest.mark.sweep
+
 VOCAB = 5
 
 

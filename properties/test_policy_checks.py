@@ -46,6 +46,7 @@ def verdict(declared: DeclaredPolicy, tokens: Any, parents: Any, data: DraftData
         return nothing.status
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_reference_holds_every_policy_that_is_declared_by_name(name: str) -> None:
     """Its trees keep every law. Where the tree depends on what only the decoder knows, it is not judged, and that is said."""

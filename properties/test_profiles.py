@@ -67,6 +67,7 @@ def test_frozen_cases_fit_every_target(scene: Scene, spec: str) -> None:
         assert case.rows is None or case.rows.shape == (len(trees[-1]), truth.vocab_size)
 
 
+@pytest.mark.sweep
 def test_a_run_without_a_seed_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """All cases of ``ci`` come from lists and files: Hypothesis is not asked, so its release cannot matter."""
 
@@ -91,6 +92,7 @@ def test_more_cases_than_are_frozen_are_still_the_same_every_time() -> None:
     assert len(many) > len(few)
 
 
+@pytest.mark.sweep
 def test_seeds_explore() -> None:
     """A seed gives its own cases each time it is given, and other seeds give others; none are the frozen ones."""
     scene, truth = SCENES["trees"], ground().truth

@@ -62,6 +62,7 @@ class Raises:
         return type("Session", (), {"step": staticmethod(step)})()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("always", [True, False], ids=["at once", "in the second round"])
 def test_what_rounds_show_beside_answers_is_not_failed_by_an_exception(always: bool) -> None:
     """RANK, METRIC and WORK call nothing failed that never came; the checks of answers do, the session's own among them."""

@@ -89,6 +89,7 @@ class NowAndThen:
         return rows
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_reason_is_about_the_requests_that_gave_it(cached: bool) -> None:
     """Where something is drafted in some requests, what is said of the others is said of so many, by the checks and by the doctor."""

@@ -20,6 +20,8 @@ from tree_oracle.run import Budget, Subject, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.strategies import ScriptedTree, scripted_trees
 
+pytestmark = pytest.mark.sweep
+
 VOCAB = 61
 MODEL = RecurrentModel(VOCAB)
 tokens = st.integers(0, VOCAB - 1)

@@ -39,6 +39,7 @@ def test_the_reference_passes_every_check(pytestconfig: pytest.Config) -> None:
     assert report.witness.drafted > report.witness.accepted
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("spec", "options", "step"),
     [

@@ -17,6 +17,8 @@ from tree_oracle.record import Case, Finding, Limits, Round, TreeData
 from tree_oracle.run import Budget
 from tree_oracle.tree import CandidateTree
 
+pytestmark = pytest.mark.sweep
+
 END, STOP = 7, (5, 6)
 texts = st.lists(st.lists(st.sampled_from([1, 2, 5, 6, END]), min_size=1, max_size=4), min_size=1, max_size=4)
 

@@ -142,6 +142,7 @@ def test_the_committed_schemas_are_the_ones_that_the_code_means(name: str) -> No
     assert same, f"{name} is not what the code means; write it anew with `python -m tree_oracle.record.schema`"
 
 
+@pytest.mark.sweep
 @given(document=documents)
 def test_every_document_matches_its_schema(document: Document) -> None:
     """Whatever its fields hold, what is written is valid under the committed schema."""
@@ -173,6 +174,7 @@ def test_a_truncated_file_is_refused(file: Path, document: Document, data: st.Da
         READERS[type(document)](file)
 
 
+@pytest.mark.sweep
 @given(document=documents, data=st.data())
 def test_damage_is_refused_or_harmless(file: Path, document: Document, data: st.DataObject) -> None:
     """Overwriting any byte of a file gives a FileError or a document of the right type, and no other exception."""

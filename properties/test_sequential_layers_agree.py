@@ -224,6 +224,7 @@ def test_an_exact_target_has_no_noise() -> None:
     assert truth("exact").noise().allowed == 0
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("dtype", "least", "most"), [("float64", 1e-16, 1e-12), ("float32", 1e-7, 1e-3), ("bfloat16", 1e-2, 1)]
 )

@@ -184,6 +184,7 @@ def report_on(made: Callable[[Target], Any], long: bool) -> Report:
 LAWS = ("POSITION-01", "VISIBLE-02", "VISIBLE-03")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("made", "law"),
     [

@@ -19,6 +19,8 @@ from tree_oracle.tree.formats import FORMATS
 from tree_oracle.vectors import FLAGS, GROUPS, digest, find, load, load_all
 from tree_oracle.vectors.corpus import SCHEMA, folder, group_of, read_bytes
 
+pytestmark = pytest.mark.sweep
+
 ROOT = Path(__file__).parent.parent
 CLASSES = {
     *(
