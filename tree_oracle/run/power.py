@@ -52,9 +52,7 @@ class Power:
 
     def planted(self, tampering: Tampering) -> Planted:
         """What becomes of one of them."""
-        told = Planted(
-            seam=tampering.seam.value, wrong=tampering.sentence, check=tampering.check, catch=Catch.NOT_PLANTED
-        )
+        told = _not_planted(tampering)
         if tampering.seam not in self.subject.seams:
             return _because(told, "the adapter does not offer it")
         twin = self._judged(tampering, wrong=False)
@@ -89,10 +87,11 @@ class Power:
 
 def unmeasured(reason: str) -> tuple[Planted, ...]:
     """What is known where measuring came to no end."""
-    return tuple(
-        Planted(seam=one.seam.value, wrong=one.sentence, check=one.check, catch=Catch.NOT_PLANTED, reason=reason)
-        for one in TAMPERINGS
-    )
+    return tuple(_because(_not_planted(tampering), reason) for tampering in TAMPERINGS)
+
+
+def _not_planted(tampering: Tampering) -> Planted:
+    return Planted(seam=tampering.seam.value, wrong=tampering.sentence, check=tampering.check, catch=Catch.NOT_PLANTED)
 
 
 def _because(planted: Planted, reason: str) -> Planted:
