@@ -34,7 +34,7 @@ from tree_oracle.record import Unsupported, UsageError, counted, gaps
 from tree_oracle.target import Target, one_torch_thread
 from tree_oracle.target.backends import backend_for, kernel_named
 from tree_oracle.target.reach import reach_of, reaches
-from tree_oracle.target.sequential import SMALL
+from tree_oracle.target.sequential import is_small
 from tree_oracle.target.sequential_shared import shared_rows
 
 FEW = 8  # histories of each lane for the controls and effects that cost a pass each
@@ -70,8 +70,7 @@ def measure_cell(
         )
     half = -(-rows // each)
     made = instances(seed, 2 * half, vocab=target.vocab_size, prefix=cell.prefix, width=cell.width, batch=cell.batch)
-    small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
-    with one_torch_thread() if small else nullcontext():
+    with one_torch_thread() if is_small(target.model) else nullcontext():
         measured = _Measured(cell, target, reference_of(clean or target), seed)
         measured.look(made[0])
         for instance in made[:half]:

@@ -40,15 +40,14 @@ def _switched_off(target: Target) -> Iterator[str]:
     """What of torch or of the model is off in the truth's passes because we look, and would be on without us."""
     import torch
 
-    from tree_oracle.target.sequential import SMALL
+    from tree_oracle.target.sequential import is_small
     from tree_oracle.target.uncompiled import FLEX
 
     if target.attention == FLEX:
         yield "the compiler of flex_attention and of its masks"
     if target.dtype == "float64" and not target.exact:
         yield "casts to smaller types inside the model"
-    small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
-    if small and torch.get_num_threads() > 1:
+    if is_small(target.model) and torch.get_num_threads() > 1:
         yield f"{torch.get_num_threads() - 1} of torch's {torch.get_num_threads()} threads"
 
 

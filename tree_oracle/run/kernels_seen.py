@@ -21,9 +21,9 @@ def kernels_seen(target: Target | None) -> dict[str, str]:
     """For the environment block: the kernels of both passes, or why none was seen; nothing for the exact model."""
     if target is None or target.exact:
         return {}
-    from tree_oracle.target.sequential import SMALL  # resolved here, since it loads torch
+    from tree_oracle.target.sequential import SMALL, is_small  # resolved here, since it loads torch
 
-    if sum(parameter.numel() for parameter in target.model.parameters()) > SMALL:
+    if not is_small(target.model):
         return dict.fromkeys((PLAIN, TREE), f"not seen: a model of more than {SMALL:,} parameters is not run for it")
     return {PLAIN: _kernels(target, lambda: _plain(target)), TREE: _kernels(target, lambda: _tree(target))}
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import Module
 
 from tree_oracle.record import Array, Continuation, Grade, LayerRows, Limits, Noise
 from tree_oracle.target.compat import layer_tensors, prefill
@@ -30,6 +31,12 @@ from tree_oracle.target.threads import one_torch_thread
 # Below this many parameters a second thread costs more than it brings. The tiny models have 0.1 million.
 SMALL = 2_000_000
 
+
+def is_small(model: Module) -> bool:
+    """Whether a model is run on one torch thread, and may be run for a look at it alone."""
+    return sum(parameter.numel() for parameter in model.parameters()) <= SMALL
+
+
 MEMO_BYTES = 2**28  # rows remembered before all are forgotten
 
 _Rows = Float[np.ndarray, "k vocab"]
@@ -43,7 +50,7 @@ class SequentialTruth:
         self.target, self._floor = target, floor
         self._reference: Target | None = target if target.exact else None
         self._noise: Noise | None = None
-        self._small = sum(parameter.numel() for parameter in target.model.parameters()) <= SMALL
+        self._small = is_small(target.model)
         self._longest = target.context_length
         self._rows = _Memo()
         self._own = self._rows if target.exact else _Memo()
