@@ -83,6 +83,32 @@ def showing(tell: Callable[[Round], Shown]) -> Callable[[Target], Any]:
     return factory
 
 
+def pending(prompt: Sequence[int], limits: Limits, path: bool = True, by: int = 0) -> list[Shown]:
+    """A right text, told by a loop whose root is the token chosen last, which its own round emits; what is left over at the end
+    is emitted without a tree. Accepted nodes are told or not, ``by`` 1 with the root before them."""
+    first = ground().truth.greedy(prompt, Limits(1)).tokens
+    (rounds,) = ReferenceDecoder(ground().target).generate([(*prompt, *first)], Limits(limits.max_new_tokens - 1))
+    shown = []
+    for round_ in rounds:
+        accepted = round_.accepted or ()
+        emitted = ((round_.tokens or ())[0], *round_.emitted[: len(accepted)])
+        shown.append({**told(round_), "emitted": emitted, "accepted": [*(0,) * by, *accepted] if path else None})
+    last = rounds[-1].emitted[len(rounds[-1].accepted or ()) :]
+    return [*shown, {"emitted": last}] if last else shown
+
+
+PENDING: dict[str, Callable[[Sequence[int], Limits], list[Shown]]] = {
+    "root": pending,
+    "root, no path": lambda prompt, limits: pending(prompt, limits, path=False),
+    "root, and leave the root out of accepted": lambda prompt, limits: pending(prompt, limits, by=1),
+}
+
+
+def telling(tell: Callable[[Sequence[int], Limits], list[Shown]]) -> Callable[[Target], Any]:
+    """A decoder of whole texts that ``tell`` makes."""
+    return lambda target: with_methods(generate=lambda prompts, limits: [tell(prompt, limits) for prompt in prompts])
+
+
 def judged(factory: Any, *ids: str) -> Report:
     """By one text, which takes several rounds."""
     found = ground()
@@ -193,6 +219,30 @@ def test_trees_without_a_root_are_named(tmp_path: Path, named: str) -> None:
     found = recorded(tmp_path / "t.jsonl", tell, "exact")
     assert found.status is not PASSED or not named
     assert all(f"it was recorded wrong: {named}" in finding.sentence for finding in found.findings)
+
+
+@pytest.mark.parametrize("named", PENDING)
+def test_a_root_that_is_not_emitted_yet_is_named(tmp_path: Path, named: str) -> None:
+    """The doctor, the finding of a check and that of a trace say of a right decoder with a pending root how to tell its rounds."""
+    tell, said = (
+        PENDING[named],
+        "the root of each tree is a token that is not emitted yet: emit each token in the round",
+    )
+    hint = fitting_convention(ground().subject(telling(tell)), Seam.GENERATE)
+    assert (said in hint, hint.endswith("leave the root out of accepted")) == (True, named.endswith("accepted"))
+    if "accepted" not in named:  # else the root cannot be read as an accepted node
+        shown, found = Budget(cases=0, shrink_runs=0), ground()
+        (finding,) = result_of(
+            run_battery(found.subject(telling(tell)), choose(ids=(LAW,)), shown, stock=found.stock), LAW
+        ).findings
+        assert f"if the decoder is right, the adapter tells it otherwise: {said}" in finding.sentence
+    with Recorder(tmp_path / "t.jsonl") as trace:
+        number = trace.request([3, 5, 2, 7], max_new_tokens=12)
+        for shown_round in tell([3, 5, 2, 7], Limits(12)):
+            trace.round(number, **shown_round)
+        trace.done(number)
+    (recorded_finding,) = result_of(judge_trace(tmp_path / "t.jsonl", choose(ids=(LAW,))), LAW).findings
+    assert f"it was recorded wrong: {said}" in recorded_finding.sentence
 
 
 @pytest.mark.parametrize("path", [True, False])

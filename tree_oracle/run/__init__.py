@@ -30,12 +30,12 @@ from tree_oracle.run.plan import Plan as Plan
 
 if TYPE_CHECKING:
     from tree_oracle.run.battery import Battery as Battery
-    from tree_oracle.run.battery import run_battery as run_battery
     from tree_oracle.run.crossing import Cell as Cell
     from tree_oracle.run.crossing import Named as Named
     from tree_oracle.run.crossing import matrix as matrix
     from tree_oracle.run.doctor import examine as examine
     from tree_oracle.run.examined import Examined as Examined
+    from tree_oracle.run.in_process import run_battery as run_battery
     from tree_oracle.run.proof import Proof as Proof
     from tree_oracle.run.proof import prove as prove
     from tree_oracle.run.subject import Subject as Subject
@@ -45,7 +45,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Battery": "tree_oracle.run.battery",
-        "run_battery": "tree_oracle.run.battery",
+        "run_battery": "tree_oracle.run.in_process",
         "Examined": "tree_oracle.run.doctor",
         "examine": "tree_oracle.run.doctor",
         "Cell": "tree_oracle.run.crossing",

@@ -1,4 +1,4 @@
-"""Running checks against one decoder, in this process, into a report.
+"""One decoder, judged check by check in this process, and what was seen of it meanwhile.
 
 Rule: a failure is made smaller only where no lower rung of the ladder is broken. What fails above one usually follows from it
 and is shown as found: to shrink it too would take most of the time and say little.
@@ -9,8 +9,10 @@ A hang cannot be stopped from inside the process: ``child_run`` runs the same ba
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+
+import msgspec
 
 from tree_oracle.checks import Check, Source, Stage
 from tree_oracle.decoder import Seam
@@ -21,87 +23,30 @@ from tree_oracle.record import (
     Earlier,
     Finding,
     Recurs,
-    Report,
     Round,
     Status,
     case_id,
     worst,
 )
 from tree_oracle.run.astray import Astray
-from tree_oracle.run.budget import USUAL, Budget
+from tree_oracle.run.budget import Budget
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.diagnose_law import LawLineUp
 from tree_oracle.run.diagnosis import Diagnosis
 from tree_oracle.run.edges import edges_of
-from tree_oracle.run.environment import environment
 from tree_oracle.run.evidence import Evidence
 from tree_oracle.run.explain import explained
 from tree_oracle.run.explore import Exploration
-from tree_oracle.run.kernels_seen import kernels_seen
 from tree_oracle.run.noted import Noted
 from tree_oracle.run.outcome import Outcome, by_rounds_alone, outcome_of
 from tree_oracle.run.reasons import Reasons
 from tree_oracle.run.recurs import Recurrence
 from tree_oracle.run.renewal import Renewal, driver_of
-from tree_oracle.run.sources import decoder_file
+from tree_oracle.run.root_conventions import roots_shown_otherwise
 from tree_oracle.run.stock import Stock, elsewhere
 from tree_oracle.run.subject import Subject
 from tree_oracle.run.supervision import NOBODY, Supervision
-from tree_oracle.run.tally import Finished, Head, Tally, bare_result, lowest_broken
-
-IN_PROCESS = "none: this process, which cannot stop a hang"
-
-
-Listener = Callable[[CheckResult], None]
-
-
-def run_battery(
-    subject: Subject,
-    checks: Sequence[Check],
-    budget: Budget = USUAL,
-    *,
-    required: int | None = None,
-    cases: Sequence[Case] | None = None,
-    earlier: Sequence[Earlier] = (),
-    stock: Stock | None = None,
-    power: bool = False,
-    on_result: Listener = lambda result: None,
-) -> Report:
-    """Judge ``subject`` by every check, in order.
-
-    Args:
-        subject: what is judged.
-        checks: the checks, in the order to run them.
-        budget: how much is tried.
-        required: the rung that must be held for exit code 0.
-        cases: judged instead of the checks' own, where they fit.
-        earlier: requests that the decoder answers before each of them.
-        stock: cases that were made for the same target before.
-        power: whether wrong answers are planted behind the adapter as well.
-        on_result: called with each result as soon as it is known.
-    """
-    battery = Battery(subject, budget, stock, earlier=earlier)
-    tally = Tally(checks, lambda finished: on_result(finished.result))
-    run_missing(battery, tally, cases)
-    if power:
-        from tree_oracle.run.power import Power  # resolved here: it makes batteries itself
-
-        tally.power = Power(subject, battery.stock).measured()
-    return tally.report(required=required, budget=budget, tolerance=subject.tolerance)
-
-
-def run_missing(battery: Battery, tally: Tally, cases: Sequence[Case] | None = None) -> None:
-    """Do what the tally misses."""
-    tally.head = head_of(battery.subject, IN_PROCESS)
-    for check in tally.missing:
-        tally.add(battery.finish(check, cases))
-
-
-def head_of(subject: Subject, isolation: str) -> Head:
-    """What the report says of the run as a whole."""
-    place = environment(subject.target) | decoder_file(subject.factory or subject.decoder) | {"isolation": isolation}
-    place |= kernels_seen(getattr(subject.truth, "target", None))  # only a truth that runs a model has one
-    return Head(subject.name, subject.target.spec, subject.truth.grade.value, place)
+from tree_oracle.run.tally import Finished, bare_result, lowest_broken
 
 
 class Battery:
@@ -244,7 +189,16 @@ class Battery:
         by_its_case = not self._earlier and (again is None or again.recurs is Recurs.ALONE)
         if diagnose_it and self.budget.diagnose and by_its_case and outcome.status is Status.FAILED:
             diagnosis = self._diagnosed(check, source, case)
-        return explained(outcome.findings[0], case, outcome.rounds, diagnosis, again)
+        found = explained(outcome.findings[0], case, outcome.rounds, diagnosis, again)
+        return self._with_convention(check, source, case, found) if diagnose_it else found
+
+    def _with_convention(self, check: Check, source: Source, case: Case, found: Finding) -> Finding:
+        """The finding, and which other usual convention the trees of such texts follow, if they follow one."""
+        if source.seam is not Seam.GENERATE or "tokens" not in check.needs:
+            return found
+        said = roots_shown_otherwise(partial(self._rounds, source), (case, *self.stock.of(source.scene)))
+        added = f"{found.sentence}; if the decoder is right, the adapter tells it otherwise: {said}"
+        return msgspec.structs.replace(found, sentence=added) if said else found
 
     def _diagnosed(self, check: Check, source: Source, case: Case) -> Diagnosis:
         seam, others, seen = source.seam, self.stock.of(source.scene), partial(self._rounds, source)

@@ -89,7 +89,8 @@ def _run(plan: Plan, tally: Tally, caps: Caps | None, cases: Sequence[Case] | No
     if caps is not None:
         run_isolated(plan, tally, caps, cases=cases)
         return
-    from tree_oracle.run.battery import Battery, run_missing  # resolved here, since they load torch
+    from tree_oracle.run.battery import Battery  # resolved here, since they load torch
+    from tree_oracle.run.in_process import run_missing
     from tree_oracle.run.lookup import find_decoder
     from tree_oracle.run.power import Power
     from tree_oracle.run.subject import make_subject

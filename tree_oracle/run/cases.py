@@ -149,7 +149,7 @@ def replay(file: CaseFile, subject: Subject) -> Report:
     """
     checks = choose(ids=[file.check])
     refuse_misfits(file.earlier, [file.case], checks, subject.target)
-    from tree_oracle.run.battery import run_battery  # resolved here, since it loads torch
+    from tree_oracle.run.in_process import run_battery  # resolved here, since it loads torch
 
     report = run_battery(subject, checks, Budget(cases=0, shrink_runs=0), cases=[file.case], earlier=file.earlier)
     return msgspec.structs.replace(report, results=tuple(seen_again(result, file) for result in report.results))

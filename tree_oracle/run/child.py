@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from tree_oracle import record
 from tree_oracle.checks import CHECKS, Source
 from tree_oracle.record import Case, CheckResult, TreeOracleError
-from tree_oracle.run.battery import Battery, head_of
+from tree_oracle.run.battery import Battery
 from tree_oracle.run.child_messages import (
     Done,
     Driven,
@@ -37,6 +37,7 @@ from tree_oracle.run.child_messages import (
     encode,
 )
 from tree_oracle.run.child_process import STACK_SIGNAL
+from tree_oracle.run.in_process import head_of
 from tree_oracle.run.lookup import find_decoder
 from tree_oracle.run.misfits import refuse_misfits
 from tree_oracle.run.power import Power

@@ -37,10 +37,10 @@ from tree_oracle.record import (
     case_id,
     tolerance_file,
 )
-from tree_oracle.run.battery import head_of
 from tree_oracle.run.child_visit import Caps
 from tree_oracle.run.foreign_python import INTERPRETER, find_python
 from tree_oracle.run.foreign_recording import Mishap, Recording, record_abroad
+from tree_oracle.run.in_process import head_of
 from tree_oracle.run.known import KnownFailures, no_known_failures
 from tree_oracle.run.plan import Plan
 from tree_oracle.run.reasons import Reasons

@@ -16,7 +16,7 @@ from tree_oracle.run.examined import Examined
 from tree_oracle.run.foreign import own_target, prompts_of
 from tree_oracle.run.foreign_recording import Recording, record_abroad
 from tree_oracle.run.stock import Stock
-from tree_oracle.run.trace_conventions import recorded_without_roots
+from tree_oracle.run.trace_conventions import roots_recorded_otherwise
 from tree_oracle.run.trace_judge import judge_trace
 from tree_oracle.target import SequentialTruth
 from tree_oracle.trace import Requests, TraceReader, contents_of
@@ -70,9 +70,9 @@ def _shows(recording: Recording) -> Examined:
     shown = sorted(contents_of(TraceReader(recording.trace)).shown)
     if not {"tokens", "accepted"} & set(shown):
         return _line("shows", None, "rounds show no tree and no accepted path: nothing says that it speculates")
-    rootless = recorded_without_roots(Requests(TraceReader(recording.trace)))
-    if rootless:
-        return _line("shows", False, f"rounds show {', '.join(shown)}; it looks as if {rootless}")
+    otherwise = roots_recorded_otherwise(Requests(TraceReader(recording.trace)))
+    if otherwise:
+        return _line("shows", False, f"rounds show {', '.join(shown)}; it looks as if {otherwise}")
     return _line("shows", True, f"rounds show {', '.join(shown)}")
 
 

@@ -16,8 +16,9 @@ from tree_oracle.decoder import ReferenceDecoder
 from tree_oracle.decoder.showing import replaced
 from tree_oracle.faults import PLANTED, Fault, Planted, find_fault
 from tree_oracle.record import CheckResult, Level, Status
-from tree_oracle.run.battery import Battery, run_battery
+from tree_oracle.run.battery import Battery
 from tree_oracle.run.budget import Budget
+from tree_oracle.run.in_process import run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import Subject, make_subject
 from tree_oracle.target import SequentialTruth, load_target

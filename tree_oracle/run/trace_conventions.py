@@ -11,7 +11,7 @@ import msgspec
 
 from tree_oracle.checks import Check
 from tree_oracle.record import Round, TreeOracleError, Truth
-from tree_oracle.run.root_conventions import rootless
+from tree_oracle.run.root_conventions import roots_told_otherwise
 from tree_oracle.run.round_conventions import CONVENTIONAL, rounds_hint
 from tree_oracle.trace import Recorded, Request
 
@@ -21,17 +21,17 @@ def recorded_otherwise(check: Check, rounds: tuple[Round, ...], truth: Truth, re
     beside: dict[str, None] = dict.fromkeys(name for name in CONVENTIONAL if name not in check.needs)
     judged = tuple(msgspec.structs.replace(one, **beside) for one in rounds if not one.control)
     try:
-        said = (recorded_without_roots([request]) if "tokens" in check.needs else "") or rounds_hint(judged, truth)
+        said = (roots_recorded_otherwise([request]) if "tokens" in check.needs else "") or rounds_hint(judged, truth)
     except TreeOracleError:  # the trace does not hold what would tell
         return ""
     return f"; if the decoder ran right, it was recorded wrong: {said}" if said else ""
 
 
-def recorded_without_roots(requests: Iterable[Request]) -> str:
-    """That no tree of these requests holds its root, in words; empty where one does, where nothing tells, or where what is
-    recorded cannot be read as trees."""
+def roots_recorded_otherwise(requests: Iterable[Request]) -> str:
+    """Which other convention the roots of these requests follow, in words; empty where they are right, where nothing tells, or
+    where what is recorded cannot be read as trees."""
     try:
-        return rootless([(request.prompt, list(map(_told, request.rounds))) for request in requests])
+        return roots_told_otherwise([(request.prompt, list(map(_told, request.rounds))) for request in requests])
     except TreeOracleError:
         return ""
 
