@@ -136,6 +136,21 @@ def test_what_is_shown_is_held_beside_what_the_tap_saw(check: str) -> None:
     assert (result_of(report, check).status, report.exit_code) == (FAILED, 1)
 
 
+@pytest.mark.parametrize("off", [0.0, 2.0**-10])
+def test_rows_that_are_shown_are_held_to_the_measured_rule(off: float) -> None:
+    """NUMERIC-01 judges the rows of a text without a tap: one logit off by a little fails, the same rows untouched pass."""
+
+    def shown(rounds: list[Round]) -> list[dict[str, Any]]:
+        told = [plain(one, "emitted", "tokens", "parents", "rows", "end") for one in rounds]
+        for one in told:
+            one["rows"] = np.array(one["rows"])
+            one["rows"][-1, 0] -= off
+        return told
+
+    found = result_of(judged(untapped(ReferenceDecoder, shown), "NUMERIC-01"), "NUMERIC-01")
+    assert (found.status, found.seams) == (FAILED if off else PASSED, ("generate",)), found.reason
+
+
 def test_a_round_that_shows_no_tree_is_passed_over() -> None:
     """The first token comes from the prompt's own pass and the last round is cut: the others are judged, by their numbers."""
 

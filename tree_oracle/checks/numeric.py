@@ -33,33 +33,35 @@ _NEEDS = ("prefix", "tokens", "parents", "rows")
     rung=2,
     level=Level.SHOULD,
     needs=_NEEDS,
-    sources=(Source(Seam.TREE_LOGITS, TREES), Source(Seam.TAP, PROMPTS)),
+    sources=(Source(Seam.TREE_LOGITS, TREES), Source(Seam.TAP, PROMPTS), Source(Seam.GENERATE, PROMPTS)),
     source="tree error <= 2 x sequential error + measured floor (docs/tolerances.md)",
 )
 def rows_are_as_exact_as_plain_passes(view: View) -> Iterator[Finding]:
     """A row of a tree pass is off by at most twice what plain passes in the same dtype are off by, plus the measured floor.
 
     Errors are differences from the float64 run. The rule comes from control rows without any tree; with n of them about
-    N / (n + 1) of N judged rows exceed the largest by chance alone, and where that is more than one the case is undecided. It
-    is tried on the plain pass at the history of the row that is farthest off, and is no rule where that exceeds it; a row above
-    it has twice its own plain error and the floor. Where noise and wrong histories overlap no number decides.
+    N / (n + 1) of N judged rows exceed the largest by chance alone, and where that is more than one a case with a row above it
+    is undecided. It is tried on the plain pass at the history of the row that is farthest off, and is no rule where that fails
+    it; a row above it has twice its own plain error and the floor. Where noise and wrong histories overlap no number decides.
     """
     rows = [
         (gap, index, node)
         for index, round_ in enumerate(view.rounds)
         for node, gap in enumerate(map(row_gap, seen_rows(round_), true_rows(view, round_)))
     ]
-    noise = Noise() if view.truth.exact else _usable(view.truth.noise(), len(rows))
+    noise = Noise() if view.truth.exact else _usable(view.truth.noise())
     rows.sort(key=lambda one: -one[0])
     for gap, index, node in [one for one in rows if one[0] > noise.allowed] or rows[:1]:
         own = _own(view, noise, index, node)
+        if gap > noise.allowed and not view.truth.exact:
+            _not_by_chance(noise, len(rows))
         if gap > noise.allowed and gap > 2 * own + noise.control:
             yield _too_far(view, noise, (gap, index, node), len(rows))
             return
 
 
-def _usable(noise: Noise, rows: int) -> Noise:
-    """The floor, if it can decide anything of so many rows.
+def _usable(noise: Noise) -> Noise:
+    """The floor, if it can decide anything.
 
     Raises:
         NothingToJudge: undecided; says why.
@@ -67,12 +69,20 @@ def _usable(noise: Noise, rows: int) -> Noise:
     if noise.powerless:
         why = noise.unusable or f"noise and faults overlap: {noise.powerless}"
         raise NothingToJudge(Status.UNDECIDED, f"{why} ({noise.origin})")
-    if noise.by_chance(rows) > 1:
-        raise NothingToJudge(
-            Status.UNDECIDED,
-            f"{counted(noise.samples, 'control row')} for {rows} judged: about {noise.by_chance(rows):.2g} exceed by chance",
-        )
+    if not noise.samples:
+        raise NothingToJudge(Status.UNDECIDED, f"no control row stands behind the floor ({noise.origin})")
     return noise
+
+
+def _not_by_chance(noise: Noise, rows: int) -> None:
+    """One row of so many is above the floor: that says something.
+
+    Raises:
+        NothingToJudge: undecided, since as much is expected by chance.
+    """
+    if noise.by_chance(rows) > 1:
+        few = f"{counted(noise.samples, 'control row')} for {rows} judged: about {noise.by_chance(rows):.2g} exceed by chance"
+        raise NothingToJudge(Status.UNDECIDED, f"{few}; a tolerance report of more rows decides (--tolerance)")
 
 
 def _own(view: View, noise: Noise, index: int, node: int) -> float:
