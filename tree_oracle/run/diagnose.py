@@ -15,13 +15,14 @@ that what fits is a hint and never certain. Where nothing tells which of two tre
 suspects may draft either, and such a case makes nothing certain.
 
 A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
-many checks on the same cases, so what a suspect shows is remembered.
+many checks, so what a suspect shows is remembered, and who did not explain an earlier failure at the same seam is tried again
+only where nobody else explains this one.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -41,6 +42,7 @@ from tree_oracle.tree import CandidateTree
 _MORE_CASES = 30  # beside the failing one; told apart or not after that
 _OTHER_SCENES = 60  # cases of them, where several suspects are left
 _BEFORE_CERTAIN = 40  # cases of them, where one is left
+_EARLIER = 4  # failing cases that are tried again
 _LONG = 64  # new tokens, beyond which a suspect that drafts what was read off a wrong mask strays sooner or later
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
 
@@ -87,6 +89,7 @@ class LineUp:
         """``truth`` gives the tolerance only."""
         self._target, self._truth = target, truth
         self._remembered: OrderedDict[tuple[str, int, Seam, str, int], Shown] = OrderedDict()
+        self._failed: dict[Seam, dict[str, tuple[Case, Shown]]] = {}  # cases that failed before
 
     def diagnose(
         self,
@@ -106,21 +109,17 @@ class LineUp:
             elsewhere: cases of other scenes for the same seam, asked for only where a suspect is left.
         """
         forms = [form for form in _forms() if _may_show(form.parts, seam, failing)]
-        fits, tried, blind = list(forms), _Tried(), False
-        for case in [failing, *islice(filter(_is_short, others), _MORE_CASES)]:
-            observed = _shown(partial(seen, case))
-            if not observed:
-                if case is failing:  # whatever fits the other cases does not explain this one
-                    break
-                continue
-            tried.add(case, observed)
-            blind = blind or _drafts_unseen(observed, seam)
-            fits = [form for form in fits if self._reproduces(form, seam, case, observed)]
-            if not fits:
-                break
-        blank = not any(observed.rounds for _, observed in tried.cases.values())
-        if not tried.cases or not forms or (fits and blank):
+        observed = _shown(partial(seen, failing))
+        if not forms or not observed:  # whatever fits the other cases does not explain this one
             return Diagnosis((), (), 0)
+        cases, before = [failing, *islice(filter(_is_short, others), _MORE_CASES)], self._before(seam)
+        fits, tried = self._fitting(self._unrefuted(forms, seam, before), seam, cases, seen, _Tried(dict(before)))
+        if not fits and before:  # a second fault, perhaps
+            fits, tried = self._fitting(forms, seam, cases, seen, _Tried())
+        self._failed.setdefault(seam, {})[case_id(failing)] = failing, observed
+        if fits and not any(observed.rounds for _, observed in tried.cases.values()):
+            return Diagnosis((), (), 0)
+        blind = any(_drafts_unseen(observed, seam) for _, observed in tried.cases.values())
         fits, contradicting = self._told_apart(fits, seam, elsewhere, seen, tried)
         left = _suspects(fits)
         telling, doubted = self._telling(seam, tried) if len(left) == 1 else (0, 0)
@@ -133,6 +132,29 @@ class LineUp:
             telling=telling,
             doubted=doubted,
         )
+
+    def _before(self, seam: Seam) -> dict[str, tuple[Case, Shown]]:
+        """The first few cases that failed at this seam, which are tried again at no cost."""
+        return dict(islice(self._failed.get(seam, {}).items(), _EARLIER))
+
+    def _unrefuted(self, forms: list[_Form], seam: Seam, cases: Mapping[str, tuple[Case, Shown]]) -> list[_Form]:
+        """Those that explain all of these cases."""
+        for case, observed in cases.values():
+            forms = [form for form in forms if self._reproduces(form, seam, case, observed)]
+        return forms
+
+    def _fitting(
+        self, forms: list[_Form], seam: Seam, cases: Sequence[Case], seen: Callable[[Case], Rounds], tried: _Tried
+    ) -> tuple[list[_Form], _Tried]:
+        """Those that show what the decoder shows on each of these cases where it shows anything; and all that was tried."""
+        for case in cases if forms else ():
+            observed = _shown(partial(seen, case))
+            if observed:
+                tried.add(case, observed)
+                forms = [form for form in forms if self._reproduces(form, seam, case, observed)]
+            if not forms:
+                break
+        return forms, tried
 
     def _told_apart(
         self,
