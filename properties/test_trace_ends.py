@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from grounds import ground
@@ -38,7 +39,7 @@ def _absent() -> int:
 
 
 def _judged(path: Path, limits: Limits, parts: Parts | None = None, *, ends: bool = True) -> dict[str, CheckResult]:
-    told = {"max_new_tokens": limits.max_new_tokens, "eos_ids": limits.eos_ids, "stop": limits.stop}
+    told: dict[str, Any] = {"max_new_tokens": limits.max_new_tokens, "eos_ids": limits.eos_ids, "stop": limits.stop}
     with Recorder(path) as trace:
         request = trace.request(PROMPT, **told)
         for round_ in _decoded(parts or Parts(), limits):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tree_oracle.record import Finding, Status
+from tree_oracle.record import Finding, Status, counted
 
 
 class NothingToJudge(Exception):
@@ -34,3 +34,11 @@ def listing(items: Iterable[object], most: int = 12) -> str:
     every = [str(item) for item in items]
     rest = len(every) - most
     return "[" + ", ".join(every[:most]) + (f", ... {rest} more]" if rest > 0 else "]")
+
+
+def either(items: Sequence[object], most: int = 6) -> str:
+    """What fits, each of it, for a person: nothing is named as the one where another fits as well."""
+    every = [str(item) for item in items]
+    if len(every) > most:
+        return f"{', '.join(every[:most])} or {counted(len(every) - most, 'other')}"
+    return " or ".join(filter(None, (", ".join(every[:-1]), every[-1])))
