@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from tree_oracle.record import Finding, Status, counted
 
 
@@ -27,6 +29,11 @@ def unsure(sentence: str, *, expected: object, seen: object, round: int = 0, nod
     return Finding(
         status=Status.UNDECIDED, sentence=sentence, expected=str(expected), seen=str(seen), round=round, node=node
     )
+
+
+def after_commit(found: Finding, index: int) -> Finding:
+    """The finding on round ``index`` of one request: behind the first it may be the commit before that is wrong."""
+    return msgspec.structs.replace(found, of_commit=index > 0)
 
 
 def listing(items: Iterable[object], most: int = 12) -> str:

@@ -20,6 +20,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     round: Count | None = None
     node: Count | None = None
     drawing: str = ""  # the tree, the node marked
+    of_commit: bool = False  # what is wrong may be the commit that the round starts from
+    before: str = ""  # then, under a line of words, the tree of the round before, what was kept of it marked
     causes: tuple[str, ...] = ()  # suspects that show exactly the same on every case that they were tried on
     certain: bool = False  # the one cause was told apart from all other suspects on several cases
     uncertain: str = ""  # why no cause is certain, where any are named

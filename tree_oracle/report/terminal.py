@@ -194,6 +194,8 @@ def _print_finding(console: Console, said: _Said, replay: str) -> None:
         _field(console, "case", case_line(finding))
     for line in finding.drawing.splitlines():
         _indented(console, line, by=4)
+    if finding.before:
+        _field(console, "before", finding.before)
     if finding.diagnosed_on:
         _field(console, "cause", cause_words(finding))
     if len(results) > 1:
