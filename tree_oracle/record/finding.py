@@ -25,6 +25,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     causes: tuple[str, ...] = ()  # suspects that show exactly the same on every case that they were tried on
     certain: bool = False  # the one cause was told apart from all other suspects on several cases
     uncertain: str = ""  # why no cause is certain, where any are named
+    contradicted_by: Case | None = (
+        None  # a case on which no suspect shows what the decoder does, where one fits the others
+    )
     ruled_out: tuple[str, ...] = ()  # suspects that show something else
     diagnosed_on: Count = 0  # cases that the suspects were tried on
     case: Case | None = None

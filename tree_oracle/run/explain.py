@@ -35,6 +35,7 @@ def explained(
         causes=tuple(f"{suspect.name}: {suspect.sentence}" for suspect in diagnosis.fits),
         certain=diagnosis.certain,
         uncertain=diagnosis.uncertain,
+        contradicted_by=diagnosis.contradicted_by if diagnosis.fits else None,
         ruled_out=tuple(suspect.name for suspect in diagnosis.ruled_out),
         diagnosed_on=diagnosis.cases,
     )
