@@ -117,6 +117,7 @@ def findings(draw: st.DrawFn, text: st.SearchStrategy[str] = anything) -> Findin
         seen=draw(st.one_of(text, st.just(LEAK.seen))),
         node=draw(st.none() | st.integers(0, 3)),
         drawing=drawing,
+        before=draw(text),
         causes=tuple(draw(st.lists(text, max_size=2))),
         ruled_out=tuple(draw(st.lists(text, max_size=2))),
         diagnosed_on=draw(st.integers(0, 2)),

@@ -13,7 +13,7 @@ from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.decoder.parts import Parts
 from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.faults import suspects
-from tree_oracle.record import Case, EndReason, Finding, Limits
+from tree_oracle.record import Case, EndReason, Finding, Limits, case_id
 from tree_oracle.run import Battery, Budget, diagnose
 from tree_oracle.run.diagnosis import Diagnosis
 
@@ -109,5 +109,5 @@ def test_what_certainty_lacks_is_said() -> None:
     )
     told = Diagnosis((one,), (), 31, drafted_alike=False, contradicted_by=contradicting, telling=2).uncertain
     assert told == (
-        "another case contradicts it (a long prompt); not all that was drafted was seen, so that suspects drafted trees of their own"
+        f"case {case_id(contradicting)} contradicts it (a long prompt); not all that was drafted was seen, so that suspects drafted trees of their own"
     )

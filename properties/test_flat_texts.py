@@ -74,24 +74,32 @@ def test_one_fault_is_one_finding() -> None:
     assert [f.replay for f in result_of(report, "SEQUENCE-01").findings if f.replay not in text] == []
 
 
-causes = st.sampled_from([(), ("one",), ("two",), ("one", "two")])
+causes = st.sampled_from([(), ("one",), ("two",), ("one", "two"), ("two", "three")])
 
 
 @given(
     st.lists(
         st.builds(
-            Finding, status=st.just(Status.FAILED), sentence=st.text("ab"), causes=causes, round=st.none() | st.just(1)
+            Finding,
+            status=st.just(Status.FAILED),
+            sentence=st.text("ab"),
+            causes=causes,
+            diagnosed_on=st.sampled_from([0, 3]),
+            round=st.none() | st.just(1),
         )
     )
 )
 def test_nothing_is_lost_where_findings_are_told_once(findings: list[Finding]) -> None:
-    """Every finding is told once, first or behind another; those that have other causes each have a place of their own."""
+    """Every finding is told once, first or behind another. Behind one stands what its cause would explain too, and what none
+    does; no two that are told apart contradict each other: one cause is never part of another's, nor beside the word "none"."""
     told = once_each(findings)
     every = [one for first, others in told for one in (first, *others)]
     assert sorted(map(id, every)) == sorted(map(id, findings))
-    named = {finding.causes for finding in findings if finding.causes}
-    assert named == {first.causes for first, _ in told if first.causes}
-    assert all(other.causes in ((), first.causes) for first, others in told for other in others)
+    assert all(not other.causes or set(first.causes) <= set(other.causes) for first, others in told for other in others)
+    heads = [set(first.causes) for first, _ in told if first.causes]
+    assert not any(one < other or (one == other and one is not other) for one in heads for other in heads)
+    if heads:
+        assert not any(first.diagnosed_on and not first.causes for first, _ in told)
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["drafts", "does not"])

@@ -20,6 +20,7 @@ from tree_oracle.checks.greedy import emits_what_greedy_decoding_emits, goes_on_
 from tree_oracle.checks.history import rows_equal_their_paths, seen_rows
 from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import same_row
+from tree_oracle.checks.say import either
 from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.view import View, history, true_rows
 from tree_oracle.decoder.seams import Seam
@@ -59,11 +60,13 @@ def rows_are_the_requests_own(view: View) -> Iterator[Finding]:
 
 def _whose_row(view: View, place: int, found: Finding) -> str:
     row = seen_rows(view.rounds[place])[found.node or 0]
-    for other in _beside(view, place):
-        for node, true in enumerate(true_rows(view, other)):
-            if same_row(row, true, view.truth, history(other, node)):
-                return f"it is the row of node {node} of request {other.request}"
-    return ""
+    fits = [
+        f"node {node} of request {other.request}"
+        for other in _beside(view, place)
+        for node, true in enumerate(true_rows(view, other))
+        if same_row(row, true, view.truth, history(other, node))
+    ]
+    return f"it is the row of {either(fits)}" if fits else ""
 
 
 @check("BATCH-02", rung=3, needs=("tokens", "parents", "accepted", "bonus"), sources=_SOURCES, source=_CLASSES)
@@ -83,11 +86,12 @@ def _greedy(view: View) -> Iterator[Finding]:
 
 def _whose_decision(view: View, place: int, found: Finding) -> str:
     mine = view.rounds[place]
-    for other in _beside(view, place):
-        if mine.bonus == other.bonus and mine.accepted == other.accepted:
-            return f"it is the decision of request {other.request}"
-    alike = [other.request for other in _beside(view, place) if len(other.accepted or ()) == len(mine.accepted or ())]
-    return f"it accepts as many nodes as request {alike[0]}" if alike else ""
+    others = list(_beside(view, place))
+    same = [one.request for one in others if mine.bonus == one.bonus and mine.accepted == one.accepted]
+    if same:
+        return f"it is the decision of request {either(same)}"
+    alike = [other.request for other in others if len(other.accepted or ()) == len(mine.accepted or ())]
+    return f"it accepts as many nodes as request {either(alike)}" if alike else ""
 
 
 @check("BATCH-03", rung=2, needs=("prefix", "cache"), sources=_SOURCES, source=_CLASSES)
@@ -106,14 +110,15 @@ def _whose_cache(view: View, place: int, found: Finding) -> str:
     seen, own = _joined(mine.cache or ()), _joined(view.truth.cache(held_after(mine)))
     if len(seen) != len(own):
         grown = len(seen) - len(mine.prefix or ()) + 1
-        alike = [str(other.request) for other in others if len(other.emitted) == grown]
-        return f"it grew by as many rows as that of request {' or '.join(alike)}" if alike else ""
+        alike = [other.request for other in others if len(other.emitted) == grown]
+        return f"it grew by as many rows as that of request {either(alike)}" if alike else ""
     wrong = int((seen != own).any(axis=1).argmax())
-    for other in others if view.truth.exact else ():  # elsewhere no row is equal to another bit for bit
-        equal = np.flatnonzero((_joined(view.truth.cache(held_after(other))) == seen[wrong]).all(axis=1)).tolist()
-        if equal:
-            return f"it is row {equal[0]} of request {other.request}"
-    return ""
+    fits = [
+        f"{row} of request {other.request}"
+        for other in (others if view.truth.exact else ())  # elsewhere no row is equal to another bit for bit
+        for row in np.flatnonzero((_joined(view.truth.cache(held_after(other))) == seen[wrong]).all(axis=1)).tolist()
+    ]
+    return f"it is row {either(fits)}" if fits else ""
 
 
 def _joined(layers: tuple[LayerRows, ...]) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.rows import need_power, regret
-from tree_oracle.checks.say import NothingToJudge, fail, listing, unsure
+from tree_oracle.checks.say import NothingToJudge, either, fail, listing, unsure
 from tree_oracle.checks.scenes import MARKED, PROMPTS, ROUNDS
 from tree_oracle.checks.scores import same_score, true_scores
 from tree_oracle.checks.view import View, history, shown, true_rows
@@ -38,7 +38,7 @@ def _misled(view: View, rows: np.ndarray, token: int, row: int, what: str, index
     if not others:
         sentence = f"{what} is wrong, but no other row explains it: a matter for GREEDY"
         return unsure(sentence, expected=expected, seen=f"token {token}", round=index, node=node)
-    sentence = f"{what} was judged with the row of node {others[0]} instead of node {row}"
+    sentence = f"{what} was judged with the row of node {either(others)} instead of node {row}"
     seen = f"token {token}, the choice of row {listing(others)}"
     return fail(sentence, expected=expected, seen=seen, round=index, node=node)
 
@@ -54,7 +54,8 @@ def _chosen_by_the_shown_row(round_: Round, token: int, row: int) -> bool:
 def judged_with_the_parents_row(view: View) -> Iterator[Finding]:
     """Every accepted node is judged with its parent's row.
 
-    Made-up rows all choose different tokens, so a wrong decision names the row it was made with. A decision that no row
+    Made-up rows all choose different tokens, so a wrong decision names the row it was made with; elsewhere every row that
+    chooses the token is named. A decision that no row
     explains is left to GREEDY. Woken where the parent is not the previous slot.
     """
     for index, round_ in enumerate(view.rounds):
@@ -71,8 +72,8 @@ def judged_with_the_parents_row(view: View) -> Iterator[Finding]:
 def scores_come_from_the_parents_row(view: View) -> Iterator[Finding]:
     """A decoder's own score of a node is the probability of its token under its parent's row.
 
-    Compared with log softmax(row(parent))[token] from sequential runs. Where a score is wrong, the row that does reproduce
-    it is named. Only steps of a decoder that shows ``scores`` can be judged.
+    Compared with log softmax(row(parent))[token] from sequential runs. Where a score is wrong, the rows that do
+    reproduce it are named. Only steps of a decoder that shows ``scores`` can be judged.
     """
     for index, round_ in enumerate(view.rounds):
         _, tokens, parents = shown(round_)
@@ -96,7 +97,7 @@ def _wrong_score(view: View, round_: Round, laws: np.ndarray, index: int, node: 
     if fits(true[parent], laws[parent], history=texts[parent]):
         return None
     others = [v for v in range(len(tokens)) if fits(true[v], laws[v], history=texts[v])]
-    named = f"; the row of node {others[0]} gives it" if others else "; no row of this tree gives it"
+    named = f"; the row of node {either(others)} gives it" if others else "; no row of this tree gives it"
     return fail(
         f"the score of node {node} is not its {round_.score_kind} under the row of node {parent}, its parent{named}",
         expected=f"{true[parent]:.6g}",

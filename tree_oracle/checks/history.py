@@ -15,7 +15,7 @@ from tree_oracle.checks.doubt import contradiction_at, doubts_of
 from tree_oracle.checks.rounded import rounded_to
 from tree_oracle.checks.row_forms import form_of
 from tree_oracle.checks.rows import has_power, need_power, same_row
-from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.say import NothingToJudge, after_commit, either, fail, listing
 from tree_oracle.checks.scenes import PAIRS, PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, history, relation, shown, true_rows
 from tree_oracle.decoder.seams import Seam
@@ -69,11 +69,13 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
         v for v in range(len(seen)) if v != node and same_row(seen[node], truth[v], view.truth, history(round_, v))
     ]
     form = rounded_to(seen[node], truth[node])
-    named = f"; it is the row of node {others[0]}" if others else f"; it is that law rounded to {form}" if form else ""
+    named = (
+        f"; it is the row of node {either(others)}" if others else f"; it is that law rounded to {form}" if form else ""
+    )
     kind = form_of(seen[node]) if not form_of(truth[node]) else ""
     named += f"; it looks like {kind}, and logits are wanted" if kind else ""
     tokens = history(round_, node)
-    return fail(
+    found = fail(
         f"the row of node {node} is not the law after its own history{named}",
         expected=f"argmax {int(truth[node].argmax())} after tokens {' '.join(map(str, tokens[-8:]))} (last of {len(tokens)})",
         seen=f"argmax {int(seen[node].argmax())}, off by {row_gap(seen[node], truth[node]):.3g} logits{_past(view, index)}"
@@ -81,6 +83,7 @@ def _wrong_row(view: View, round_: Round, index: int, node: int, truth: np.ndarr
         round=index,
         node=node,
     )
+    return after_commit(found, index)
 
 
 def _doubted(view: View, index: int) -> str:
@@ -90,7 +93,7 @@ def _doubted(view: View, index: int) -> str:
 
 
 def _past(view: View, index: int) -> str:
-    """The commit that a later round starts from, which may be what is wrong: the tree that is drawn is not its."""
+    """The commit that a later round starts from, which may be what is wrong."""
     if not index:
         return ""
     before = view.rounds[index - 1]

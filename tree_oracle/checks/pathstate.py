@@ -18,7 +18,7 @@ from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.path_cases import PATHS, PROMPT_PATHS
 from tree_oracle.checks.path_rows import PLAIN, choosing_rows, processed, same_processed
 from tree_oracle.checks.rows import need_power, regret, same_row
-from tree_oracle.checks.say import NothingToJudge, fail, listing
+from tree_oracle.checks.say import NothingToJudge, after_commit, either, fail, listing
 from tree_oracle.checks.sequence import equals_plain_greedy_decoding
 from tree_oracle.checks.view import View, branch, history, relation, shown, text_of, true_rows
 from tree_oracle.decoder.seams import Seam
@@ -77,7 +77,7 @@ def a_round_leaves_what_it_emitted(view: View) -> Iterator[Finding]:
     for index, (before, round_) in enumerate(zip(view.rounds, view.rounds[1:], strict=False), 1):
         raw, seen = true_rows(view, round_)[0], _processed_rows(round_)[0]
         if not same_processed(view, seen, raw, history(round_, 0)):
-            yield _wrong(view, index, 0, raw, seen, _left(before, round_))
+            yield after_commit(_wrong(view, index, 0, raw, seen, _left(before, round_)), index)
             return
     if len(view.rounds) < 2:
         raise NothingToJudge(Status.NOT_APPLICABLE, "no round follows another")
@@ -141,8 +141,8 @@ def _wrong(
 def _explained(view: View, seen: np.ndarray, raw: np.ndarray, own: Text, suspected: Iterator[tuple[str, Text]]) -> str:
     if same_row(seen, raw, view.truth, own):
         return "; it is not processed at all"
-    how = next((how for how, text in suspected if same_processed(view, seen, raw, own, text)), None)
-    return f"; it is processed {how}" if how else ""
+    how = [how for how, text in suspected if same_processed(view, seen, raw, own, text)]
+    return f"; it is processed {either(how)}" if how else ""
 
 
 @check("PATHSTATE-04", rung=3, needs=("prefix",), sources=_TEXTS, source=_CLASS)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from tree_oracle.record import Finding, Status
+import msgspec
+
+from tree_oracle.record import Finding, Status, counted
 
 
 class NothingToJudge(Exception):
@@ -29,8 +31,21 @@ def unsure(sentence: str, *, expected: object, seen: object, round: int = 0, nod
     )
 
 
+def after_commit(found: Finding, index: int) -> Finding:
+    """The finding on round ``index`` of one request: behind the first it may be the commit before that is wrong."""
+    return msgspec.structs.replace(found, of_commit=index > 0)
+
+
 def listing(items: Iterable[object], most: int = 12) -> str:
     """A list for a person: not more than ``most`` entries, and how many were left out."""
     every = [str(item) for item in items]
     rest = len(every) - most
     return "[" + ", ".join(every[:most]) + (f", ... {rest} more]" if rest > 0 else "]")
+
+
+def either(items: Sequence[object], most: int = 6) -> str:
+    """What fits, each of it, for a person: nothing is named as the one where another fits as well."""
+    every = [str(item) for item in items]
+    if len(every) > most:
+        return f"{', '.join(every[:most])} or {counted(len(every) - most, 'other')}"
+    return " or ".join(filter(None, (", ".join(every[:-1]), every[-1])))

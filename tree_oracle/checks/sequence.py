@@ -18,7 +18,7 @@ from tree_oracle.checks.path_rows import Row, choosing_rows
 from tree_oracle.checks.prompt_batches import PROMPT_BATCHES
 from tree_oracle.checks.requests import each_request
 from tree_oracle.checks.rows import near_tie, need_power, regret
-from tree_oracle.checks.say import fail, listing
+from tree_oracle.checks.say import after_commit, fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS
 from tree_oracle.checks.stop_sequences import PROMPT_STOPS
 from tree_oracle.checks.view import View, round_of, tells_rounds, text_of
@@ -100,12 +100,13 @@ def _wrong(view: View, place: int, token: int, best: int, gap: float) -> Finding
     index = round_of(view, place)
     before = text_of(view.rounds)[:place]
     where = f", emitted in round {index}," if tells_rounds(view.rounds) else ""
-    return fail(
+    found = fail(
         f"token {place} of the text{where} is {token}; plain greedy decoding{_by(view)} emits {best} there",
         expected=f"token {best} after emitted tokens {listing(before[-8:])}",
         seen=f"token {token}, {gap:.3g} logits below it",
         round=index,
     )
+    return after_commit(found, index)
 
 
 def _by(view: View) -> str:

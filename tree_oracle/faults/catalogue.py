@@ -15,6 +15,7 @@ from tree_oracle.faults.build_faults import BUILD_FAULTS
 from tree_oracle.faults.drafter_faults import DRAFTER_FAULTS
 from tree_oracle.faults.fault import Fault
 from tree_oracle.faults.held_faults import HELD_FAULTS
+from tree_oracle.faults.layer_faults import LAYER_FAULTS
 from tree_oracle.faults.length_faults import LENGTH_FAULTS
 from tree_oracle.faults.mask_faults import MASK_FAULTS
 from tree_oracle.faults.move_faults import MOVE_FAULTS
@@ -27,6 +28,7 @@ from tree_oracle.faults.policy_faults import POLICY_FAULTS
 from tree_oracle.faults.prefix_faults import PREFIX_FAULTS
 from tree_oracle.faults.rank_faults import RANK_FAULTS
 from tree_oracle.faults.round_faults import ROUND_FAULTS
+from tree_oracle.faults.sibling_faults import SIBLING_FAULTS
 from tree_oracle.faults.state_faults import STATE_FAULTS
 from tree_oracle.faults.window_faults import WINDOW_FAULTS
 from tree_oracle.faults.witness_faults import WITNESS_FAULTS
@@ -235,9 +237,11 @@ _CATALOGUE = (
     ),
     *MASK_FAULTS,
     *PLACE_FAULTS,
+    *SIBLING_FAULTS,
     *ROUND_FAULTS,
     *WINDOW_FAULTS,
     *HELD_FAULTS,
+    *LAYER_FAULTS,
     *LENGTH_FAULTS,
     *PREFIX_FAULTS,
     *MOVE_FAULTS,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Int
 from transformers import DynamicCache
 
 from tree_oracle.decoder.commit import keep_path
+from tree_oracle.decoder.parts import Commit
 from tree_oracle.target import layer_tensors, set_layer_tensors
 
 Kept = Int[np.ndarray, " kept"]
@@ -76,3 +79,34 @@ def one_row_fewer(cache: DynamicCache, cached: int, kept: Kept) -> None:
 
 def everything(cache: DynamicCache, cached: int, kept: Kept) -> None:
     """Fault: nothing is dropped, as when a trim is a no-op."""
+
+
+def _cropped(in_layer: Callable[[int, int], bool], *, keys: bool) -> Commit:
+    """A commit by which some layers' values, or keys as well, are cut to their new number and not gathered.
+
+    ``in_layer``: of the number of a layer and of how many there are, whether it is one of them.
+    """
+
+    def commit(cache: DynamicCache, cached: int, kept: Kept) -> None:
+        held = layer_tensors(cache)
+        rows = np.concatenate([np.arange(cached), cached + kept])
+        for layer, (mine, theirs) in enumerate(held):
+            cut = in_layer(layer, len(held))
+            moved = mine[..., : len(rows), :] if cut and keys else mine[..., rows, :]
+            set_layer_tensors(cache, layer, moved, theirs[..., : len(rows), :] if cut else theirs[..., rows, :])
+
+    return commit
+
+
+def _is_last(layer: int, count: int) -> bool:
+    return layer == count - 1
+
+
+def _is_first(layer: int, count: int) -> bool:
+    return layer == 0
+
+
+last_layer_cropped: Commit = _cropped(_is_last, keys=True)  # Fault
+first_layer_cropped: Commit = _cropped(_is_first, keys=True)  # Fault
+last_values_cropped: Commit = _cropped(_is_last, keys=False)  # Fault
+first_values_cropped: Commit = _cropped(_is_first, keys=False)  # Fault

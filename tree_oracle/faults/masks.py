@@ -6,6 +6,7 @@ one that others still read, and whoever goes by depths or positions has no branc
     elder siblings, inherited      S(v) = S(parent) + siblings stored before v + {v}
     all siblings, inherited        S(v) = S(parent) + children of parent
     in place                       the first of these, and every node sees its children
+    first child in place           a first child, and all that goes on in one row with it, is seen by whoever shares that row
     by position                    S(v) = {u: depth(u) <= depth(v)}
     by level                       S(v) = {u: depth(u) < depth(v)} + {v}
     a row per depth                S(v) = {u stored before v: depth(u) <= depth(v)} + {v}
@@ -77,6 +78,17 @@ def written_in_place(tree: CandidateTree, prefix_len: int) -> Layout:
             nodes[parent, node] = True
             nodes[node] = nodes[parent]
     return _with(tree, prefix_len, nodes)
+
+
+def first_child_aliased(tree: CandidateTree, prefix_len: int) -> Layout:
+    """Fault: a node's first child goes on with the node's own row, and only later children take a copy."""
+    rows = [np.zeros(len(tree), dtype=bool)]
+    rows[0][0] = True
+    for node, parent in enumerate(tree.parents.tolist()[1:], 1):
+        eldest = parent not in tree.parents[:node]
+        rows.append(rows[parent] if eldest else rows[parent].copy())
+        rows[node][node] = True
+    return _with(tree, prefix_len, np.stack(rows))
 
 
 def causal_by_position(tree: CandidateTree, prefix_len: int) -> Layout:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import replace
+
 import numpy as np
 from transformers import DynamicCache, PreTrainedModel
 
@@ -44,6 +47,40 @@ def rows_of_parent(model: PreTrainedModel, cache: DynamicCache, tree: CandidateT
     """Fault: every node is given its parent's logits."""
     rows = run_target(model, cache, tree, layout)
     return np.asarray(rows[np.maximum(tree.parents, 0)])
+
+
+def rows_of_elder_sibling(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Fault: the index by which rows are gathered names a node's elder sibling, where it has one."""
+    rows, index = run_target(model, cache, tree, layout), np.arange(len(tree))
+    for node in range(1, len(tree)):
+        index[node] = next((v for v in range(node - 1, 0, -1) if tree.parents[v] == tree.parents[node]), node)
+    return np.asarray(rows[index])
+
+
+def rows_of_first_sibling(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Fault: the index by which rows are gathered names the first child of a node's parent."""
+    rows, index = run_target(model, cache, tree, layout), np.arange(len(tree))
+    for node in range(1, len(tree)):
+        index[node] = tree.parents.tolist().index(tree.parents[node])
+    return np.asarray(rows[index])
+
+
+def mask_by_node_count(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Fault: a request's mask over the nodes is made once for each number of nodes."""
+    return run_target(model, cache, tree, _remembered(cache, len(tree), layout))
+
+
+def mask_by_parents(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:
+    """Twin: it is made once for each tree, known by its parents."""
+    return run_target(model, cache, tree, _remembered(cache, tuple(tree.parents.tolist()), layout))
+
+
+def _remembered(cache: DynamicCache, key: Hashable, layout: Layout) -> Layout:
+    """The layout with the mask over the nodes that was made under this key for the same request, its own if none was."""
+    columns = layout.visible.shape[1] - len(layout.visible)
+    masks: dict[Hashable, np.ndarray] = vars(cache).setdefault("masks_of_nodes", {})
+    nodes = masks.setdefault(key, layout.visible[:, columns:])
+    return replace(layout, visible=np.concatenate([layout.visible[:, :columns], nodes], axis=1))
 
 
 def sixteen_rows(model: PreTrainedModel, cache: DynamicCache, tree: CandidateTree, layout: Layout) -> Rows:

@@ -71,6 +71,11 @@ _RELATIVES = (
     ),
     Suspect("rows-one-slot-early", "every node is given the next slot's logits", Parts(target_pass=passes.rows_early)),
     Suspect("rows-of-parent", "every node is given its parent's logits", Parts(target_pass=passes.rows_of_parent)),
+    Suspect(
+        "rows-of-first-sibling",
+        "all children of a node are given the logits of the first of them",
+        Parts(target_pass=passes.rows_of_first_sibling),
+    ),
     Suspect("own-row", "a child is judged with its own row", Parts(walk=walks.own_row)),
     Suspect("matched-by-depth", "a token is matched at its depth under any parent", Parts(walk=walks.by_depth)),
     Suspect("top-two", "a child in the top two of its parent's row is accepted", Parts(walk=walks.top_two)),
@@ -117,7 +122,12 @@ _INVERTED = (
     Parts(target_pass=handed.read(handed.inverted)),
 )
 _EXCHANGED = (Parts(encode=lay_out, lay_out=masks.transposed),)
-_OTHER_FORMS = {"mask-polarity-inverted": _INVERTED, "queries-and-keys-exchanged": _EXCHANGED}
+_OTHER_FORMS = {
+    "mask-polarity-inverted": _INVERTED,
+    "queries-and-keys-exchanged": _EXCHANGED,
+    "one-layer-not-moved": (Parts(commit=commits.first_layer_cropped),),
+    "one-layers-values-not-moved": (Parts(commit=commits.first_values_cropped),),
+}
 
 SUSPECTS: tuple[Suspect, ...] = (
     *(Suspect(f.name, f.sentence, f.parts, _OTHER_FORMS.get(f.name, ())) for f in FAULTS.values()),

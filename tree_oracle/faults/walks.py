@@ -111,6 +111,30 @@ def own_row(tree: CandidateTree, rows: Rows) -> Decision:
     return Decision(tuple(accepted), int(choices[here]))
 
 
+def first_childs_row(tree: CandidateTree, rows: Rows) -> Decision:
+    """Fault: all children of a node are judged with the row of the first of them, to which a pointer was moved too early."""
+    choices, accepted, here = rows.argmax(axis=1), [], 0
+    while below := _below(tree, here):
+        child = next((v for v in below if tree.tokens[v] == choices[below[0]]), None)
+        if child is None:
+            break
+        accepted.append(child)
+        here = child
+    return Decision(tuple(accepted), int(choices[here]))
+
+
+def elder_siblings_row(tree: CandidateTree, rows: Rows) -> Decision:
+    """Fault: a child is judged with the row of the sibling that was tried before it, and only the first with its parent's."""
+    choices, accepted, here = rows.argmax(axis=1), [], 0
+    while below := _below(tree, here):
+        child = next((v for u, v in zip((here, *below), below, strict=False) if tree.tokens[v] == choices[u]), None)
+        if child is None:
+            break
+        accepted.append(child)
+        here = child
+    return Decision(tuple(accepted), int(choices[here]))
+
+
 def by_depth(tree: CandidateTree, rows: Rows) -> Decision:
     """Fault: the chosen token is matched with any node of the next depth, whoever its parent is."""
     choices, here = rows.argmax(axis=1), 0

@@ -20,9 +20,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     round: Count | None = None
     node: Count | None = None
     drawing: str = ""  # the tree, the node marked
+    of_commit: bool = False  # what is wrong may be the commit that the round starts from
+    before: str = ""  # then, under a line of words, the tree of the round before, what was kept of it marked
     causes: tuple[str, ...] = ()  # suspects that show exactly the same on every case that they were tried on
     certain: bool = False  # the one cause was told apart from all other suspects on several cases
     uncertain: str = ""  # why no cause is certain, where any are named
+    contradicted_by: Case | None = (
+        None  # a case on which no suspect shows what the decoder does, where one fits the others
+    )
     ruled_out: tuple[str, ...] = ()  # suspects that show something else
     diagnosed_on: Count = 0  # cases that the suspects were tried on
     case: Case | None = None

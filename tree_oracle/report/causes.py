@@ -1,14 +1,16 @@
 """Findings sorted by what would explain them, so that one fault is read once, however many checks it breaks.
 
 Rule: a finding belongs to the first cause that fits it, in the diagnosis's own order; where none fits, or none was looked for,
-that is its heading. Headings stand in the order of the lowest rung on which they show, since faults above usually follow. Below
-a heading findings stand by rung; on one rung first the one that tells most, and the smallest case among those that tell as
-much.
+that is its heading. But one word is said of one check: what none of the suspects explains stands under the cause that another
+of its findings has. Headings stand in the order of the lowest rung on which they show, since faults above usually follow.
+
+Below a heading findings stand by rung; on one rung first the one that tells most, and the smallest case among those that tell
+as much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tree_oracle.record import CheckResult, Finding, Report, Status, size_of
@@ -47,12 +49,14 @@ class Cause:
     @property
     def uncertain(self) -> str:
         """Why it is not certain, by the first finding that says so; empty where it is certain, or nothing is said."""
-        return next((told.finding.uncertain for told in self.told if told.finding.uncertain), "")
+        said = next((told.finding.uncertain for told in self.told if told.finding.uncertain), "")
+        beside = next((told for told in self.told if unexplained(told.finding)), None) if self.named else None
+        return said or ("" if beside is None else f"no suspect shows the same on another case of {beside.result.check}")
 
     @property
     def alone(self) -> bool:
-        """In every finding it is the only cause, certain or not."""
-        return all(len(told.finding.causes) == 1 for told in self.told)
+        """In every finding that some cause fits it is the only one, certain or not."""
+        return all(len(told.finding.causes) <= 1 for told in self.told)
 
     @property
     def named(self) -> bool:
@@ -61,50 +65,63 @@ class Cause:
 
 
 def once_each(findings: Sequence[Finding]) -> list[tuple[Finding, list[Finding]]]:
-    """The findings of one check, those with the same causes told once: by the one that tells most, and of the smallest case
+    """The findings of one check, those that one cause explains told once: by the one that tells most, and of the smallest case
     among those that tell as much, the others behind it.
 
-    A check that reads rounds in several ways finds one fault in each of them. A text that came without rounds has no place
-    for a cause to be told by, and goes with those that have one.
+    A check that reads rounds in several ways finds one fault in each of them, and says one word of it: what several suspects
+    would explain goes with what one of them explains alone, and what none explains, with what one does. A text that came
+    without rounds has no place for a cause to be told by, and goes with those that have one.
     """
-    placed = next((finding.causes for finding in findings if finding.causes), ())
+    fewest = sorted({finding.causes for finding in findings if finding.causes}, key=len)
+    kept = [causes for at, causes in enumerate(fewest) if not any(set(one) < set(causes) for one in fewest[:at])]
+    placed = next((finding.causes for finding in findings if finding.causes in kept), ())
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault(finding.causes or (placed if finding.round is None else ()), []).append(finding)
+        within = next((causes for causes in kept if set(causes) <= set(finding.causes)), ())
+        homeless = not finding.causes and (finding.round is None or finding.diagnosed_on > 0)
+        groups.setdefault(placed if homeless else within, []).append(finding)
     told = []
-    for group in groups.values():
-        first = min(group, key=_worth)
+    for causes, group in groups.items():
+        first = min((finding for finding in group if finding.causes == causes), key=_worth, default=group[0])
         told.append((first, [finding for finding in group if finding is not first]))
     return told
+
+
+def unexplained(finding: Finding) -> bool:
+    """Whether suspects were tried and none shows the same."""
+    return finding.diagnosed_on > 0 and not finding.causes
 
 
 def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cause]:
     """The results of one status, known failures or all others, under their causes."""
     results = (r for r in report.results if r.status is status and (r.known is not None) is known)
     causes: dict[str, Cause] = {}
-    for told in sorted(_told(results), key=lambda told: (told.result.rung, _worth(told.finding))):
-        name = _name(told)
+    for name, told in sorted(_told(results), key=lambda one: (one[1].result.rung, _worth(one[1].finding))):
         causes.setdefault(name, Cause(name)).told.append(told)
     return list(causes.values())
 
 
-def _worth(finding: Finding) -> tuple[bool, bool, bool, bool, tuple[int, ...]]:
+def _worth(finding: Finding) -> tuple[bool, bool, int, bool, bool, tuple[int, ...]]:
     """Smallest what is to be told first; a case whose trees were handed over is easier to follow than one whose were not."""
     case = finding.case
     own = case is None or not (case.trees or case.batch)
-    return not finding.certain, not finding.causes, not finding.drawing, own, size_of(case) if case is not None else ()
+    told = not finding.certain, not finding.causes, len(finding.causes), not finding.drawing
+    return *told, own, size_of(case) if case is not None else ()
 
 
-def _told(results: Iterable[CheckResult]) -> Iterable[Told]:
+def _told(results: Iterable[CheckResult]) -> Iterator[tuple[str, Told]]:
+    """Every finding with the heading that it stands under."""
     for result in results:
         bare = Finding(status=result.status, sentence=result.reason or "no explanation was kept")
-        for finding in result.findings or (bare,):
-            yield Told(result, finding)
+        for first, others in once_each(result.findings or (bare,)):
+            for finding in (first, *others):
+                looked = finding.causes or unexplained(finding)
+                yield _name(Told(result, first if looked else finding)), Told(result, finding)
 
 
 def _name(told: Told) -> str:
     if told.finding.causes:
         return told.finding.causes[0]
-    if told.finding.diagnosed_on:
+    if unexplained(told.finding):
         return NO_SUSPECT
     return _NO_CAUSE.get(told.result.status, NOT_TRACED)

@@ -87,7 +87,7 @@ def _explanation(finding: Finding) -> str:
     parts = {"expected": finding.expected, "seen": finding.seen, "causes": "; or ".join(finding.causes)}
     parts["not certain"] = finding.uncertain
     lines = [finding.sentence, *(f"{name}: {value}" for name, value in parts.items() if value)]
-    lines += [finding.drawing] if finding.drawing else []
+    lines += [text for text in (finding.drawing, finding.before) if text]
     lines += [f"case: {finding.replay}"] if finding.replay else []
     return "\n".join(lines)
 

@@ -108,7 +108,7 @@ def _told(report: Report, told: Told) -> str:
     }
     lines = [f"{told.result.check} {finding.status.value}: {capital(finding.sentence)}", ""]
     lines += [f"{name:<10}{value}" for name, value in fields.items() if value]
-    return "\n".join([*lines, *(["", finding.drawing] if finding.drawing else [])])
+    return "\n".join([*lines, *(line for text in (finding.drawing, finding.before) if text for line in ("", text))])
 
 
 def _folded(report: Report) -> list[str]:

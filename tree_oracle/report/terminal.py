@@ -18,7 +18,7 @@ from rich.text import Text
 from tree_oracle.record import CheckResult, Finding, Report, Status, counted
 from tree_oracle.report.advice import first_step
 from tree_oracle.report.case_line import case_line
-from tree_oracle.report.causes import once_each
+from tree_oracle.report.causes import once_each, unexplained
 from tree_oracle.report.ladder import verdict
 from tree_oracle.report.piped import Trimmed
 from tree_oracle.report.plain import visible
@@ -194,12 +194,15 @@ def _print_finding(console: Console, said: _Said, replay: str) -> None:
         _field(console, "case", case_line(finding))
     for line in finding.drawing.splitlines():
         _indented(console, line, by=4)
+    if finding.before:
+        _field(console, "before", finding.before)
     if finding.diagnosed_on:
         _field(console, "cause", cause_words(finding))
     if len(results) > 1:
         _field(console, "also", f"the same is said by {', '.join(result.check for result in results[1:])}")
     for other in {one.sentence: one for one in said.others if one.sentence != finding.sentence}.values():
-        _field(console, "also", f"{other.sentence}{other.replay and f' ({first.check}-{other.replay})'}")
+        alone = "; no suspect shows the same there" if unexplained(other) and finding.causes else ""
+        _field(console, "also", f"{other.sentence}{other.replay and f' ({first.check}-{other.replay})'}{alone}")
     if finding.replay:
         console.print(Text(visible(f"  again     {replay} {first.check}-{finding.replay}")), soft_wrap=True)
 

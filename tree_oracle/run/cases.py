@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tree_oracle.checks import choose
+from tree_oracle.checks import CHECKS, choose
 from tree_oracle.record import (
     Asked,
     CaseFile,
@@ -27,6 +27,7 @@ from tree_oracle.record import (
     Report,
     Status,
     UsageError,
+    case_id,
     counted,
     read_case,
     write_file,
@@ -56,13 +57,22 @@ def keep_case(
     *,
     asked: Asked | None = None,
 ) -> Path | None:
-    """Write the case file of one finding; None if it holds no case. ``asked``: of the run, if that is known."""
+    """Write the case file of one finding; None if it holds no case. ``asked``: of the run, if that is known.
+
+    A case that contradicts its cause is written beside it, for a check that can judge it.
+    """
+    against = _against(result.check, finding, target, decoder, asked)
+    if against is not None:
+        _keep(against, directory)
     file = case_file(result.check, finding, target, decoder, asked)
-    if file is None:
-        return None
-    path = directory / f"{result.check}-{finding.replay}.json"
+    return None if file is None else _keep(file, directory)
+
+
+def _keep(file: CaseFile, directory: Path) -> Path:
+    path = directory / f"{file.check}-{case_id(file.case)}.json"
     if _is_anothers(path, file):
-        whose = hashlib.sha256(f"{target}\n{decoder}".encode(errors="replace")).hexdigest()[:_DIGITS]
+        named = f"{file.target}\n{file.decoder}"
+        whose = hashlib.sha256(named.encode(errors="replace")).hexdigest()[:_DIGITS]
         path = directory / f"{path.stem}-{whose}.json"
     write_file(path, file)
     return path
@@ -82,6 +92,19 @@ def case_file(check: str, finding: Finding, target: str, decoder: str, asked: As
         recurs=finding.recurs,
         earlier=finding.earlier,
     )
+
+
+def _against(check: str, finding: Finding, target: str, decoder: str, asked: Asked | None) -> CaseFile | None:
+    """What is kept of the case that contradicts a cause; None if there is none, or no check that could judge it."""
+    case = finding.contradicted_by
+    if case is None:
+        return None
+    able = [name for name, one in CHECKS.items() if any(source.scene.fits(case) for source in one.sources)]
+    if not able:
+        return None
+    judge = check if check in able else able[0]
+    sentence = f"the cause that was named of {check}-{finding.replay} does not show what is shown here"
+    return CaseFile(check=judge, target=target, decoder=decoder, case=case, sentence=sentence, asked=asked)
 
 
 def _is_anothers(path: Path, file: CaseFile) -> bool:

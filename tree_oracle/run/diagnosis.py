@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from tree_oracle.record import Case, counted
+from tree_oracle.record import Case, case_id, counted
 
 TELLING = 2  # cases on which the decoder strays, before a cause is certain
 
@@ -55,7 +55,7 @@ class Diagnosis:
             return
         if self.contradicted_by is not None:
             note = self.contradicted_by.note
-            yield f"another case contradicts it{f' ({note})' if note else ''}"
+            yield f"case {case_id(self.contradicted_by)} contradicts it{f' ({note})' if note else ''}"
         if not self.drafted_alike:
             yield "not all that was drafted was seen, so that suspects drafted trees of their own"
         if self.telling < TELLING:

@@ -13,6 +13,7 @@ from tree_oracle.run.trace_cases import (
     reads_rounds,
     shows_tree,
 )
+from tree_oracle.run.trace_ends import never_came
 from tree_oracle.trace import Request
 
 
@@ -59,4 +60,4 @@ def _no_end(check: Check, request: Request) -> str:
     ):
         if check.id == name and not given:
             return nothing
-    return ""
+    return never_came(check.id, request, request.limits)
