@@ -14,7 +14,7 @@ from tree_oracle.decoder.parts import Parts
 from tree_oracle.decoder.stop import Ending, Tokens, cut
 from tree_oracle.faults import suspects
 from tree_oracle.record import Case, EndReason, Finding, Limits, case_id
-from tree_oracle.run import Battery, Budget, diagnose
+from tree_oracle.run import Battery, Budget, forms
 from tree_oracle.run.diagnosis import Diagnosis
 
 pytestmark = pytest.mark.sweep
@@ -79,7 +79,7 @@ def test_a_fault_that_is_a_suspect_is_named(name: str) -> None:
 def test_without_its_like_no_cause_is_certain(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A neighbour fits the failing scene and is not certain: it strays from the decoder in another one."""
     mine = {right for _, _, right in CASES.values()} | LIKE
-    monkeypatch.setattr(diagnose, "SUSPECTS", tuple(s for s in suspects.SUSPECTS if s.name not in mine))
+    monkeypatch.setattr(forms, "SUSPECTS", tuple(s for s in suspects.SUSPECTS if s.name not in mine))
     found = findings(name)
     assert found
     assert not any(finding.certain for finding in found)

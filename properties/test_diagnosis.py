@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ from grounds import with_methods
 
 from tree_oracle import CandidateTree, Status
 from tree_oracle.checks import CHECKS, Stage
-from tree_oracle.decoder import ReferenceDecoder
+from tree_oracle.checks.drive import drive
+from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.decoder.parts import Decision, Parts, Rows
 from tree_oracle.faults import FAULTS
 from tree_oracle.faults.suspects import SUSPECTS
-from tree_oracle.record import CheckResult, Finding, Limits
-from tree_oracle.run import Battery, Budget, make_subject
-from tree_oracle.run import diagnose as line_up
+from tree_oracle.record import Case, CheckResult, Finding, Limits
+from tree_oracle.run import Battery, Budget, forms, make_subject
+from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.stock import Stock
 from tree_oracle.target import SequentialTruth, Target, load_target
 from tree_oracle.tree import Layout, lay_out
@@ -159,7 +160,7 @@ def test_a_decoder_that_breaks_before_it_shows_a_draft_has_hints_and_no_certain_
     """A window that lost a row breaks the next pass: its fault is among those that break on the same prompts, none is certain."""
     fault = FAULTS["window-evicts-one-row-early"]
     few = tuple(s for number, s in enumerate(SUSPECTS) if not number % 4 or s.name == fault.name)  # all take long here
-    monkeypatch.setattr(line_up, "SUSPECTS", few)
+    monkeypatch.setattr(forms, "SUSPECTS", few)
     found = result_of(fault.decoder, "SEQUENCE-01", fault.target, "prompts").findings
     assert found
     assert all(finding.sentence.startswith("generate") for finding in found)
@@ -200,3 +201,23 @@ def test_the_verdict_does_not_depend_on_the_diagnosis() -> None:
         result = battery.run(CHECKS["VISIBLE-03"])
         found.append([(finding.sentence, finding.replay, finding.status) for finding in result.findings])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("names", [("sibling-leak", "sibling-leak"), ("sibling-leak", "position-by-slot")])
+def test_an_earlier_failure_changes_no_cause(names: tuple[str, str]) -> None:
+    """After a failure of the same fault, and of another one, a failure has the causes that it has alone."""
+    truth, stock = ground()
+    source = next(source for source in CHECKS["VISIBLE-03"].sources if source.seam is Seam.LAY_OUT)
+    cases = [case for case in stock.of(source.scene) if case.trees and len(case.trees[0].tokens) > 4]
+
+    def diagnosed(line_up: LineUp, name: str, failing: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        decoder = FAULTS[name].decoder(truth.target)
+        seen = partial(drive, decoder, Seam.LAY_OUT, vocab_size=truth.vocab_size)
+        found = line_up.diagnose(Seam.LAY_OUT, failing, cases, seen)
+        return tuple(one.name for one in found.fits), tuple(one.name for one in found.ruled_out)
+
+    used = LineUp(truth.target, truth)
+    first = diagnosed(used, names[0], cases[0])
+    again = diagnosed(used, names[1], cases[1])
+    assert again == diagnosed(LineUp(truth.target, truth), names[1], cases[1])
+    assert (first[0], again[0]) == ((names[0],), (names[1],))

@@ -22,19 +22,17 @@ only where nobody else explains this one.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
 from tree_oracle.checks.doubt import doubts_in, readings_of
 from tree_oracle.checks.drive import drive
-from tree_oracle.decoder import Parts, ReferenceDecoder, Seam
-from tree_oracle.decoder.showing import replaced, showing
-from tree_oracle.faults.suspects import SUSPECTS, Suspect
+from tree_oracle.decoder import ReferenceDecoder, Seam
 from tree_oracle.record import Case, DecoderError, Round, TreeOracleError, Truth, case_id
 from tree_oracle.run.diagnosis import TELLING, Diagnosis
+from tree_oracle.run.forms import REFERENCE, Form, forms_shown, suspects_of
 from tree_oracle.run.same_shown import Rounds, same_attention, same_rounds
 from tree_oracle.target import Target
 from tree_oracle.tree import CandidateTree
@@ -68,20 +66,6 @@ class _Tried:
         self.cases[case_id(case)] = case, observed
 
 
-class _Form(NamedTuple):
-    """One of the ways in which a suspect may be wrong."""
-
-    suspect: Suspect
-    number: int
-
-    @property
-    def parts(self) -> Parts:
-        return self.suspect.forms[self.number]
-
-
-_REFERENCE = _Form(Suspect("reference", "nothing is wrong", Parts()), 0)
-
-
 class LineUp:
     """The suspects on one target, driven with the cases of one decoder under test, and what each of them showed."""
 
@@ -108,7 +92,7 @@ class LineUp:
             seen: what the decoder under test shows for a case, the same whenever it is asked.
             elsewhere: cases of other scenes for the same seam, asked for only where a suspect is left.
         """
-        forms = [form for form in _forms() if _may_show(form.parts, seam, failing)]
+        forms = forms_shown(seam, failing)
         observed = _shown(partial(seen, failing))
         if not forms or not observed:  # whatever fits the other cases does not explain this one
             return Diagnosis((), (), 0)
@@ -121,11 +105,11 @@ class LineUp:
             return Diagnosis((), (), 0)
         blind = any(_drafts_unseen(observed, seam) for _, observed in tried.cases.values())
         fits, contradicting = self._told_apart(fits, seam, elsewhere, seen, tried)
-        left = _suspects(fits)
+        left = suspects_of(fits)
         telling, doubted = self._telling(seam, tried) if len(left) == 1 else (0, 0)
         return Diagnosis(
             left,
-            tuple(suspect for suspect in _suspects(forms) if suspect not in left),
+            tuple(suspect for suspect in suspects_of(forms) if suspect not in left),
             len(tried.cases),
             drafted_alike=not blind,
             contradicted_by=contradicting,
@@ -137,15 +121,15 @@ class LineUp:
         """The first few cases that failed at this seam, which are tried again at no cost."""
         return dict(islice(self._failed.get(seam, {}).items(), _EARLIER))
 
-    def _unrefuted(self, forms: list[_Form], seam: Seam, cases: Mapping[str, tuple[Case, Shown]]) -> list[_Form]:
+    def _unrefuted(self, forms: list[Form], seam: Seam, cases: Mapping[str, tuple[Case, Shown]]) -> list[Form]:
         """Those that explain all of these cases."""
         for case, observed in cases.values():
             forms = [form for form in forms if self._reproduces(form, seam, case, observed)]
         return forms
 
     def _fitting(
-        self, forms: list[_Form], seam: Seam, cases: Sequence[Case], seen: Callable[[Case], Rounds], tried: _Tried
-    ) -> tuple[list[_Form], _Tried]:
+        self, forms: list[Form], seam: Seam, cases: Sequence[Case], seen: Callable[[Case], Rounds], tried: _Tried
+    ) -> tuple[list[Form], _Tried]:
         """Those that show what the decoder shows on each of these cases where it shows anything; and all that was tried."""
         for case in cases if forms else ():
             observed = _shown(partial(seen, case))
@@ -158,16 +142,16 @@ class LineUp:
 
     def _told_apart(
         self,
-        fits: list[_Form],
+        fits: list[Form],
         seam: Seam,
         elsewhere: Iterable[Case],
         seen: Callable[[Case], Rounds],
         tried: _Tried,
-    ) -> tuple[list[_Form], Case | None]:
+    ) -> tuple[list[Form], Case | None]:
         """Those forms that fit the cases of other scenes as well, and a case that none of them fits, if there is one."""
         contradicting = None
         for number, case in enumerate(islice(filter(_is_short, elsewhere), _OTHER_SCENES if fits else 0)):
-            if len(_suspects(fits)) == 1 and (contradicting is not None or number >= _BEFORE_CERTAIN):
+            if len(suspects_of(fits)) == 1 and (contradicting is not None or number >= _BEFORE_CERTAIN):
                 break
             observed = _shown(partial(seen, case))
             if not observed or _drafts_unseen(observed, seam):
@@ -182,10 +166,10 @@ class LineUp:
         there are besides on which nothing tells which of two trees was drafted."""
         every = list(tried.cases.values())
         known = [(case, seen) for case, seen in every if seam is not Seam.TAP or not doubts_in(seen.rounds)]
-        straying = (1 for case, seen in known if not self._reproduces(_REFERENCE, seam, case, seen))
+        straying = (1 for case, seen in known if not self._reproduces(REFERENCE, seam, case, seen))
         return sum(islice(straying, TELLING)), len(every) - len(known)
 
-    def _reproduces(self, form: _Form, seam: Seam, case: Case, observed: Shown) -> bool:
+    def _reproduces(self, form: Form, seam: Seam, case: Case, observed: Shown) -> bool:
         return any(
             self._matches(self._made(form, seam, case, drafted), seam, case, observed)
             for drafted in enumerate(readings_of(observed.rounds) if seam is Seam.TAP else [observed.rounds])
@@ -197,7 +181,7 @@ class LineUp:
         built = seam is Seam.BUILD
         return made.broke == observed.broke and same_rounds(made.rounds, observed.rounds, self._truth, built=built)
 
-    def _made(self, form: _Form, seam: Seam, case: Case, drafted: tuple[int, Rounds]) -> Shown:
+    def _made(self, form: Form, seam: Seam, case: Case, drafted: tuple[int, Rounds]) -> Shown:
         """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
         reading, observed = drafted
         key = (form.suspect.name, form.number, seam, case_id(case), reading)
@@ -219,25 +203,6 @@ def _shown(drive_it: Callable[[], Rounds]) -> Shown:
         return Shown(tuple(round_ for round_ in error.rounds if isinstance(round_, Round)), broke=True)
     except TreeOracleError:
         return Shown(())
-
-
-def _forms() -> Iterator[_Form]:
-    return (_Form(suspect, number) for suspect in SUSPECTS for number in range(len(suspect.forms)))
-
-
-def _suspects(forms: Iterable[_Form]) -> tuple[Suspect, ...]:
-    """Each once, in the order of the line-up."""
-    return tuple({form.suspect.name: form.suspect for form in forms}.values())
-
-
-def _may_show(parts: Parts, seam: Seam, case: Case) -> bool:
-    """Whether a part that is replaced is run; the others show what the reference shows."""
-    if seam not in showing(parts):
-        return False
-    idle = ("target_pass" if case.batch else "batch",) if seam is Seam.SESSION else ()
-    if case.processors is None and not (case.limits and case.limits.min_new):
-        idle = (*idle, "path")
-    return any(part not in idle for part in replaced(parts))
 
 
 def _is_short(case: Case) -> bool:
