@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from tree_oracle.decoder import AttentionLayout
-from tree_oracle.record import Unsupported
+from tree_oracle.record import Unsupported, first_line
 from tree_oracle.target import Target
 from tree_oracle.target.backends import Hindrance, Kernel, Kind, backend_for, kernel_named, kind_of
 from tree_oracle.target.dtypes import DTYPES
@@ -70,9 +70,9 @@ class AttentionOperator:
             q, k, v = arrays
             return self._kernel.attend(q, k, v, visible, scale)
         except RuntimeError as error:
-            found, line = kind_of(error), (str(error).splitlines() or [type(error).__name__])[0]
+            found = kind_of(error)
             if found in _UNJUDGED:
-                raise Unsupported(str(Hindrance(found, line))) from error
+                raise Unsupported(str(Hindrance(found, first_line(error)))) from error
             raise  # the operator took the inputs and failed
 
     def _here(self, rows: np.ndarray) -> Tensor:

@@ -16,7 +16,7 @@ from tree_oracle.numerics.cell import Cell, Found, Verdict
 from tree_oracle.numerics.document import Sweep, ToleranceReport, read_tolerance, write_arrays
 from tree_oracle.numerics.gathered import Arrays
 from tree_oracle.numerics.measure import measure_cell
-from tree_oracle.record import Unsupported, UsageError, write_file
+from tree_oracle.record import Unsupported, UsageError, first_line, write_file
 from tree_oracle.target import Target, load_target
 from tree_oracle.target.backends import KernelFailed, Kind, backend_for, kernel_named, kind_of
 
@@ -117,7 +117,7 @@ def _same(one: Found, other: Found) -> bool:
 
 def _reason(error: Exception) -> str:
     """What kind of thing stands in the way, and whose words say so."""
-    line = (str(error).strip().splitlines() or ["no message"])[0]
+    line = first_line(error)
     if isinstance(error, KernelFailed):
         return line
     kind = kind_of(error)

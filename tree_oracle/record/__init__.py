@@ -23,6 +23,7 @@ from tree_oracle.record.errors import MissingEngine as MissingEngine
 from tree_oracle.record.errors import TreeOracleError as TreeOracleError
 from tree_oracle.record.errors import Unsupported as Unsupported
 from tree_oracle.record.errors import UsageError as UsageError
+from tree_oracle.record.errors import first_line as first_line
 from tree_oracle.record.extent import Extent as Extent
 from tree_oracle.record.extent import extent_of as extent_of
 from tree_oracle.record.files import read_case as read_case

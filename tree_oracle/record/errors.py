@@ -38,3 +38,8 @@ class DecoderError(TreeOracleError, RuntimeError):
 
 class FileError(TreeOracleError, ValueError):
     """A file that cannot be read as what it should be: too large, truncated, of another format or another version."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of somebody else's code says, without the pages that may follow."""
+    return (str(error).strip().splitlines() or ["no message"])[0]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tree_oracle.record import first_line
+
 if TYPE_CHECKING:
     from tree_oracle.target import Target
 
@@ -36,8 +38,7 @@ def _kernels(target: Target, run: Callable[[], Any]) -> str:
         with one_torch_thread():
             kernels = backend_for(target.device).kernel_seen(run).kernels
     except Exception as error:  # a model, a library or a driver may raise anything; the run itself is what judges it
-        said = (str(error).strip().splitlines() or ["no message"])[0]
-        return f"not seen: {type(error).__name__}: {said}"
+        return f"not seen: {type(error).__name__}: {first_line(error)}"
     return ", ".join(kernels) or "not seen: no known kernel in the profile"
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM
 
-from tree_oracle.record import UsageError
+from tree_oracle.record import UsageError, first_line
 from tree_oracle.target.backends.plugin import torch_npu
 from tree_oracle.target.directory import directory_model
 from tree_oracle.target.double import hold_double
@@ -146,7 +146,7 @@ def _on(device: str, model: Any) -> Any:
         return model.to(device)
     except (RuntimeError, AssertionError) as error:
         if device.partition(":")[0] != "npu":
-            raise UsageError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
+            raise UsageError(f"device {device!r} cannot be used here: {first_line(error)}") from error
     torch_npu()
     return model.to(device)
 

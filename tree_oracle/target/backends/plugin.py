@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from tree_oracle.record import first_line
 from tree_oracle.target.backends.errors import DeviceMissing, DriverMissing, PluginMissing
 
 _NAME = "torch_npu"
@@ -43,8 +44,7 @@ def shown_device(device: str) -> str:
 
 
 def _cannot_start(error: Exception) -> str:
-    first = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
     return (
-        f"{_NAME} is installed and cannot start: {first}. Most often CANN is missing or not set up: install it and run "
+        f"{_NAME} is installed and cannot start: {first_line(error).rstrip('.')}. Most often CANN is missing or not set up: install it and run "
         "'source set_env.sh' from its folder in this shell; torch, torch_npu and CANN must be releases made for each other"
     )
