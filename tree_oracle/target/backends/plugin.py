@@ -45,6 +45,7 @@ def shown_device(device: str) -> str:
 
 def _cannot_start(error: Exception) -> str:
     return (
-        f"{_NAME} is installed and cannot start: {first_line(error).rstrip('.')}. Most often CANN is missing or not set up: install it and run "
-        "'source set_env.sh' from its folder in this shell; torch, torch_npu and CANN must be releases made for each other"
+        f"{_NAME} is installed and cannot start: {first_line(error).rstrip('.')}. Most often CANN is missing or not set up: "
+        "install it and run 'source set_env.sh' from its folder in this shell; torch, torch_npu and CANN must be releases made "
+        "for each other"
     )
