@@ -119,7 +119,10 @@ def test_any_bit_that_is_dead_in_half_precision_is_named(
     assert not findings(case, tampered({}, dtype, kernel), attend_dtype=dtype)
     if visible[node].sum() == 1 and visible[node, column]:
         return  # what a row does that sees nothing is the kernel's own affair
-    found = findings(case, tampered({node: column}, dtype, kernel), attend_dtype=dtype)
+    every = findings(case, tampered({node: column}, dtype, kernel), attend_dtype=dtype)
+    found = [
+        one for one in every if one.round in (None, 0)
+    ]  # in the next tree of the case the same bit may be another relation
     verb = "does not see" if visible[node, column] else "sees"
     what = f"node {column - cached}, " if column >= cached else f"column {column} of the prefix"
     assert found[0].sentence.startswith(f"node {node} {verb} {what}"), found
