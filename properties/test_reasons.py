@@ -16,8 +16,9 @@ from transformers import DynamicCache
 from tree_oracle.checks import choose
 from tree_oracle.checks.scenes import PROMPTS
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Limits, Status
+from tree_oracle.record import Case, Limits, Round, Status
 from tree_oracle.run import Budget, examine, run_battery
+from tree_oracle.run.outcome import outcome_of
 from tree_oracle.run.reasons import Reasons
 from tree_oracle.target import Target
 
@@ -53,6 +54,25 @@ def test_a_status_that_no_case_has_and_a_pass_are_told_apart(status: Status, giv
     assert found.of(Status.PASSED, otherwise) == ""
     assert found.of(Status.FAILED, otherwise) == given_[0]
     assert found.of(status, otherwise) == otherwise
+
+
+def test_what_was_refused_is_told_beside_what_was_not_seen() -> None:
+    """Of a check with several kinds of cases both reasons are told, since mending one alone shows nothing."""
+    hidden, refused = (Status.NOT_OBSERVABLE, "no parameter"), (Status.NOT_APPLICABLE, "refused: one prompt only")
+    assert Reasons([refused, hidden]).of(Status.NOT_OBSERVABLE, "") == "refused: one prompt only; no parameter"
+    assert Reasons([refused]).of(Status.NOT_APPLICABLE, "") == "refused: one prompt only"
+    assert Reasons([(Status.NOT_APPLICABLE, "no tie"), hidden]).of(Status.NOT_OBSERVABLE, "") == "no parameter"
+
+
+@pytest.mark.parametrize("offered", [frozenset({Seam.GENERATE}), frozenset({Seam.GENERATE, Seam.SESSION})])
+def test_no_method_is_asked_for_that_the_decoder_has(offered: frozenset[Seam]) -> None:
+    """What a text does not show is asked of ``open`` where there is none, and of the rounds alone where there is one."""
+    (check,) = choose(["GATHER-02"])
+    bare = Round(emitted=(1,), prefix=(2,), tokens=(2, 1), parents=(-1, 0))
+    asked = Case(prefix=(2,), limits=Limits(1))
+    found = outcome_of(check, asked, ground().truth, lambda case: (bare,), told_by_text=True, offered=offered)
+    more = "" if Seam.SESSION in offered else "; needs that, or the method open"
+    assert (found.status, found.reason) == (Status.NOT_OBSERVABLE, f"rounds do not show scores{more}")
 
 
 class NowAndThen:

@@ -58,6 +58,15 @@ class _Answer:
         except MalformedEncoding as error:
             raise AdapterError(f"{self.what} cannot be read as {self.encoding.name}: {error}") from error
 
+    def of_no_tree(self, error: InvalidEncoding) -> DecoderError:
+        """That the encoding is read and holds no tree, with all that it holds."""
+        found = DecoderError(f"{self.what} answered an encoding of no tree: {error}")
+        if is_dataclass(self.document):
+            parts = {one.name: getattr(self.document, one.name) for one in fields(self.document)}
+            lists = {name: part.tolist() if isinstance(part, np.ndarray) else part for name, part in parts.items()}
+            found.answered = f"{self.encoding.name}: {lists}"
+        return found
+
 
 def laid_out(answer: Any, tree: TreeData, prefix_len: int) -> Any:
     """``answer``, or where it is in an encoding, the mask and the positions that its buffers show (``Shown``).
@@ -76,7 +85,7 @@ def laid_out(answer: Any, tree: TreeData, prefix_len: int) -> Any:
     except InvalidEncoding as error:
         seen = encoded.shown(prefix_len)
         if seen is None or seen.visible.shape != due.visible.shape or _same(seen, due):
-            raise DecoderError(f"lay_out answered an encoding of no tree: {error}") from error
+            raise encoded.of_no_tree(error) from error
         return _layout(seen, said)
     _refuse_another(found, tree)
     parents = found.parents.tolist()
@@ -96,7 +105,7 @@ def built(answer: Any) -> Any:
     try:
         tree = encoded.tree(1)
     except InvalidEncoding as error:
-        raise DecoderError(f"build_tree answered an encoding of no tree: {error}") from error
+        raise encoded.of_no_tree(error) from error
     return tree.tokens, tree.parents
 
 

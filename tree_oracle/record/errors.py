@@ -30,10 +30,12 @@ class Misdescribed(AdapterError):
 class DecoderError(TreeOracleError, RuntimeError):
     """The decoder under test raised, changed its input or contradicted itself on valid input: status ``failed``.
 
-    ``rounds`` holds the rounds that were seen before, which often show what led to it.
+    ``rounds`` holds the rounds that were seen before, which often show what led to it; ``answered`` in full an answer that is
+    itself what is wrong.
     """
 
     rounds: tuple[object, ...] = ()
+    answered: str = ""
 
 
 class FileError(TreeOracleError, ValueError):

@@ -18,6 +18,8 @@ HEADLINES = {
     4: "Nothing was decided",
 }
 
+NAMELESS = "It is asked by name: tree-oracle doctor --decoder module:attribute."  # of a decoder that was handed over
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -64,10 +66,8 @@ def first_step(report: Report, replay: str) -> str:
 
 
 def _first(report: Report) -> tuple[Cause, Told] | None:
-    """The failure to start with."""
-    every = [(cause, told) for cause in by_cause(report, Status.FAILED) for told in cause.told]
-    due = [pair for pair in every if pair[1].result.level is Level.MUST]
-    return min(due or every, key=_worth, default=None)
+    """The failure to start with: the first that is shown."""
+    return next(((cause, cause.told[0]) for cause in by_cause(report, Status.FAILED)), None)
 
 
 def _failures(report: Report) -> list[Advice]:
@@ -80,12 +80,6 @@ def _failures(report: Report) -> list[Advice]:
     where = f"on the lowest broken rung ({rung(told.result.rung)})" if due else "a should, which decides nothing"
     text = f"Start with {told.result.check}, {where}. {_reach(first, count)}"
     return [Advice(text, replay_line(report, told.result.check, told.finding))]
-
-
-def _worth(pair: tuple[Cause, Told]) -> tuple[int, bool, bool]:
-    """Smallest what to start with: the lowest rung; there a failure whose cause is named, and one whose cause is certain."""
-    cause, told = pair
-    return told.result.rung, not cause.named, not told.finding.certain
 
 
 def _reach(cause: Cause, count: int) -> str:
@@ -115,9 +109,12 @@ def _errors(report: Report) -> list[Advice]:
     todo = (
         "Look at the recording."
         if is_of_trace(report)
-        else "Ask the doctor, which names the convention that would fit."
+        else "Ask the doctor, which examines the adapter and names the convention that would fit."
     )
-    return [Advice(f"{text} {todo}", doctor_command(report))]
+    command = doctor_command(report)
+    if not command:
+        todo += f" {NAMELESS}"
+    return [Advice(f"{text} {todo}", command)]
 
 
 def _missed(report: Report) -> list[Advice]:

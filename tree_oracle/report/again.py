@@ -79,10 +79,11 @@ def _chosen(checks: tuple[str, ...]) -> list[str]:
 
 
 def doctor_command(report: Report) -> str:
-    """The command that examines the adapter, or shows what was recorded."""
+    """The command that examines the adapter, or shows what was recorded; empty where the decoder was given as an object."""
     if is_of_trace(report):
         return show_command(report)
-    return shlex.join(["tree-oracle", "doctor", *(_subject(report) or [])])
+    subject = _subject(report)
+    return "" if subject is None else shlex.join(["tree-oracle", "doctor", *subject])
 
 
 def _subject(report: Report) -> list[str] | None:

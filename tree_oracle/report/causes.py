@@ -4,8 +4,8 @@ Rule: a finding belongs to the first cause that fits it, in the diagnosis's own 
 that is its heading. But one word is said of one check: what none of the suspects explains stands under the cause that another
 of its findings has. Headings stand in the order of the lowest rung on which they show, since faults above usually follow.
 
-Below a heading findings stand by rung; on one rung first the one that tells most, and the smallest case among those that tell
-as much.
+Below a heading findings stand by rung, those of checks that decide nothing last; on one rung first the one that tells most, and
+the smallest case among those that tell as much. What is read first is also what is to be looked at first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tree_oracle.record import CheckResult, Finding, Report, Status, size_of
+from tree_oracle.record import CheckResult, Finding, Level, Report, Status, size_of
 
 NO_SUSPECT = "No suspect shows the same"
 NOT_TRACED = "Not traced to one part"
@@ -96,9 +96,15 @@ def by_cause(report: Report, status: Status, *, known: bool = False) -> list[Cau
     """The results of one status, known failures or all others, under their causes."""
     results = (r for r in report.results if r.status is status and (r.known is not None) is known)
     causes: dict[str, Cause] = {}
-    for name, told in sorted(_told(results), key=lambda one: (one[1].result.rung, _worth(one[1].finding))):
+    for name, told in sorted(_told(results), key=lambda one: precedence(one[1].result, one[1].finding)):
         causes.setdefault(name, Cause(name)).told.append(told)
     return list(causes.values())
+
+
+def precedence(result: CheckResult, finding: Finding) -> tuple[object, ...]:
+    """Smallest what is to be read first: what failed, what decides something, the lowest rung, and there what tells most."""
+    should = result.level is not Level.MUST
+    return result.status is not Status.FAILED, should, result.rung, *_worth(finding)
 
 
 def _worth(finding: Finding) -> tuple[bool, bool, int, bool, bool, tuple[int, ...]]:

@@ -18,7 +18,7 @@ from rich.text import Text
 from tree_oracle.record import CheckResult, Finding, Report, Status, counted
 from tree_oracle.report.advice import first_step
 from tree_oracle.report.case_line import case_line
-from tree_oracle.report.causes import once_each, unexplained
+from tree_oracle.report.causes import once_each, precedence, unexplained
 from tree_oracle.report.ladder import verdict
 from tree_oracle.report.piped import Trimmed
 from tree_oracle.report.plain import visible
@@ -171,13 +171,15 @@ class _Said:
 
 
 def _grouped(report: Report) -> list[_Said]:
-    """Findings from the lowest rung up; what is said in the same words is said once, for all its checks."""
+    """Findings as they are to be read; what is said in the same words is said once, for all its checks."""
     groups: dict[str, _Said] = {}
-    for result in sorted(report.results, key=lambda result: result.rung):
-        for finding, others in once_each(result.findings) if result.known is None else ():
-            said = groups.setdefault(finding.sentence, _Said(finding, [], others))
-            if result not in said.results:
-                said.results.append(result)
+    every = [
+        (result, *told) for result in report.results if result.known is None for told in once_each(result.findings)
+    ]
+    for result, finding, others in sorted(every, key=lambda one: precedence(one[0], one[1])):
+        said = groups.setdefault(finding.sentence, _Said(finding, [], others))
+        if result not in said.results:
+            said.results.append(result)
     return list(groups.values())
 
 

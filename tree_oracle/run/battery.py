@@ -114,6 +114,7 @@ class Battery:
             unwitnessed=partial(self._evidence.unwitnessed, source) if generates or tapped else by_rounds_alone,
             recovered=tapped,
             told_by_text=generates and self._death(source, case) is None,
+            offered=subject.seams,
         )  # fmt: skip
 
     def _offered(self, check: Check) -> list[Source]:

@@ -9,10 +9,11 @@ Cases of other scenes are tried as well: where several are left they may differ 
 told apart by a penalty), and where one is left it must fit some before it is certain. Such a case never rules out the last one,
 since the decoder may have a second fault that it wakes; it makes it uncertain.
 
-A decoder that shows no round on any case leaves nothing that a suspect could show the same of, and has no cause. One that
-breaks down on some, before it shows what it drafted, is compared by the others: suspects then draft as the reference does, so
-that what fits is a hint and never certain. Where nothing tells which of two trees a tapped decoder drafted (``checks.doubt``)
-suspects may draft either, and such a case makes nothing certain.
+A decoder that shows no round on any case, of this scene or another, leaves nothing that a suspect could show the same of, and
+has no cause, but where an answer is itself what broke it. One that breaks down on some, before it shows what it drafted, is
+compared by where it does, and by the others: suspects then draft as the reference does, so that what fits is a hint and never
+certain. Where nothing tells which of two trees a tapped decoder drafted (``checks.doubt``) suspects may draft either, and such
+a case makes nothing certain.
 
 A suspect needs the model and the tree-masked pass, and is no ground truth: the verdict never depends on it. One fault fails
 many checks, so what a suspect shows is remembered, and who did not explain an earlier failure at the same seam is tried again
@@ -23,15 +24,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
 from tree_oracle.checks.doubt import doubts_in, readings_of
 from tree_oracle.checks.drive import drive
 from tree_oracle.decoder import ReferenceDecoder, Seam
-from tree_oracle.record import Case, DecoderError, Round, TreeOracleError, Truth, case_id
+from tree_oracle.record import Case, Truth, case_id
 from tree_oracle.run.diagnosis import TELLING, Diagnosis
+from tree_oracle.run.drive_shown import Shown, Tried, shown_by
 from tree_oracle.run.forms import REFERENCE, Form, forms_shown, suspects_of
 from tree_oracle.run.same_shown import Rounds, same_attention, same_rounds
 from tree_oracle.target import Target
@@ -43,27 +44,6 @@ _BEFORE_CERTAIN = 40  # cases of them, where one is left
 _EARLIER = 4  # failing cases that are tried again
 _LONG = 64  # new tokens, beyond which a suspect that drafts what was read off a wrong mask strays sooner or later
 _KEPT = 4096  # what so many suspects showed is remembered; with its cache rows some 50 kB each
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a decoder shows for one case, and whether it broke down after that."""
-
-    rounds: Rounds
-    broke: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.rounds) or self.broke
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """The cases that were tried, each once, and what the decoder showed for them."""
-
-    cases: dict[str, tuple[Case, Shown]] = field(default_factory=dict)
-
-    def add(self, case: Case, observed: Shown) -> None:
-        self.cases[case_id(case)] = case, observed
 
 
 class LineUp:
@@ -93,18 +73,19 @@ class LineUp:
             elsewhere: cases of other scenes for the same seam, asked for only where a suspect is left.
         """
         forms = forms_shown(seam, failing)
-        observed = _shown(partial(seen, failing))
+        observed = shown_by(partial(seen, failing))
         if not forms or not observed:  # whatever fits the other cases does not explain this one
             return Diagnosis((), (), 0)
         cases, before = [failing, *islice(filter(_is_short, others), _MORE_CASES)], self._before(seam)
-        fits, tried = self._fitting(self._unrefuted(forms, seam, before), seam, cases, seen, _Tried(dict(before)))
+        fits, tried = self._fitting(self._unrefuted(forms, seam, before), seam, cases, seen, Tried(dict(before)))
         if not fits and before:  # a second fault, perhaps
-            fits, tried = self._fitting(forms, seam, cases, seen, _Tried())
-        self._failed.setdefault(seam, {})[case_id(failing)] = failing, observed
-        if fits and not any(observed.rounds for _, observed in tried.cases.values()):
-            return Diagnosis((), (), 0)
+            fits, tried = self._fitting(forms, seam, cases, seen, Tried())
+        if not _drafts_unseen(observed, seam):
+            self._failed.setdefault(seam, {})[case_id(failing)] = failing, observed
         blind = any(_drafts_unseen(observed, seam) for _, observed in tried.cases.values())
         fits, contradicting = self._told_apart(fits, seam, elsewhere, seen, tried)
+        if fits and tried.blank:
+            return Diagnosis((), (), 0)
         left = suspects_of(fits)
         telling, doubted = self._telling(seam, tried) if len(left) == 1 else (0, 0)
         return Diagnosis(
@@ -128,11 +109,11 @@ class LineUp:
         return forms
 
     def _fitting(
-        self, forms: list[Form], seam: Seam, cases: Sequence[Case], seen: Callable[[Case], Rounds], tried: _Tried
-    ) -> tuple[list[Form], _Tried]:
+        self, forms: list[Form], seam: Seam, cases: Sequence[Case], seen: Callable[[Case], Rounds], tried: Tried
+    ) -> tuple[list[Form], Tried]:
         """Those that show what the decoder shows on each of these cases where it shows anything; and all that was tried."""
         for case in cases if forms else ():
-            observed = _shown(partial(seen, case))
+            observed = shown_by(partial(seen, case))
             if observed:
                 tried.add(case, observed)
                 forms = [form for form in forms if self._reproduces(form, seam, case, observed)]
@@ -146,14 +127,14 @@ class LineUp:
         seam: Seam,
         elsewhere: Iterable[Case],
         seen: Callable[[Case], Rounds],
-        tried: _Tried,
+        tried: Tried,
     ) -> tuple[list[Form], Case | None]:
         """Those forms that fit the cases of other scenes as well, and a case that none of them fits, if there is one."""
         contradicting = None
         for number, case in enumerate(islice(filter(_is_short, elsewhere), _OTHER_SCENES if fits else 0)):
             if len(suspects_of(fits)) == 1 and (contradicting is not None or number >= _BEFORE_CERTAIN):
                 break
-            observed = _shown(partial(seen, case))
+            observed = shown_by(partial(seen, case))
             if not observed or _drafts_unseen(observed, seam):
                 continue
             tried.add(case, observed)
@@ -161,7 +142,7 @@ class LineUp:
             fits, contradicting = left or fits, contradicting or (None if left else case)
         return fits, contradicting
 
-    def _telling(self, seam: Seam, tried: _Tried) -> tuple[int, int]:
+    def _telling(self, seam: Seam, tried: Tried) -> tuple[int, int]:
         """On how many cases the decoder shows what the reference does not, counted up to as many as are needed; and how many
         there are besides on which nothing tells which of two trees was drafted."""
         every = list(tried.cases.values())
@@ -172,37 +153,30 @@ class LineUp:
     def _reproduces(self, form: Form, seam: Seam, case: Case, observed: Shown) -> bool:
         return any(
             self._matches(self._made(form, seam, case, drafted), seam, case, observed)
-            for drafted in enumerate(readings_of(observed.rounds) if seam is Seam.TAP else [observed.rounds])
+            for drafted in enumerate(_readings(observed.rounds) if seam is Seam.TAP else [observed.rounds])
         )
 
     def _matches(self, made: Shown, seam: Seam, case: Case, observed: Shown) -> bool:
+        if (made.broke, made.answered) != (observed.broke, observed.answered):
+            return False
         if seam is Seam.ATTEND:
-            return made.broke == observed.broke and same_attention(case, made.rounds, observed.rounds)
-        built = seam is Seam.BUILD
-        return made.broke == observed.broke and same_rounds(made.rounds, observed.rounds, self._truth, built=built)
+            return same_attention(case, made.rounds, observed.rounds)
+        return same_rounds(made.rounds, observed.rounds, self._truth, built=seam is Seam.BUILD)
 
     def _made(self, form: Form, seam: Seam, case: Case, drafted: tuple[int, Rounds]) -> Shown:
-        """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case."""
+        """What the suspect shows; where it must draft by itself, with the trees that were observed for the same case, or trees
+        of its own if not all that was drafted was seen."""
         reading, observed = drafted
         key = (form.suspect.name, form.number, seam, case_id(case), reading)
         if key not in self._remembered:
-            draft = _shown_trees(observed) if observed and seam.method == Seam.GENERATE else None
+            follows = bool(observed) and seam.method == Seam.GENERATE and not _drafts_unseen(Shown(observed), seam)
+            draft = _shown_trees(observed) if follows else None
             decoder, target = ReferenceDecoder(self._target, form.parts, draft=draft), self._target
-            made = _shown(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
+            made = shown_by(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
             self._remembered[key] = made
             if len(self._remembered) > _KEPT:
                 self._remembered.popitem(last=False)
         return self._remembered[key]
-
-
-def _shown(drive_it: Callable[[], Rounds]) -> Shown:
-    """The rounds that are shown, up to the one in which the decoder breaks down if it does."""
-    try:
-        return Shown(drive_it())
-    except DecoderError as error:
-        return Shown(tuple(round_ for round_ in error.rounds if isinstance(round_, Round)), broke=True)
-    except TreeOracleError:
-        return Shown(())
 
 
 def _is_short(case: Case) -> bool:
@@ -215,6 +189,12 @@ def _drafts_unseen(observed: Shown, seam: Seam) -> bool:
         return False
     said = sum(round_.work.drafted or 0 for round_ in observed.rounds if round_.work is not None)
     return not observed.rounds or said > sum(len(round_.tokens or (0,)) - 1 for round_ in observed.rounds)
+
+
+def _readings(observed: Rounds) -> list[Rounds]:
+    """The rounds that a tapped decoder may have drafted; none, if it may have drafted what no call shows."""
+    seen = any(len(round_.tokens or ()) > 1 for round_ in observed)
+    return [*readings_of(observed), *(() if seen else ((),))]
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:

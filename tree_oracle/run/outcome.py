@@ -46,6 +46,7 @@ from tree_oracle.record import (
     Unsupported,
     worst,
 )
+from tree_oracle.run.reasons import REFUSED
 from tree_oracle.trace import NotRecorded
 from tree_oracle.verify.law import Declaration
 
@@ -78,13 +79,14 @@ def outcome_of(
     *,
     recovered: bool = False,
     told_by_text: bool = False,
+    offered: frozenset[Seam] = frozenset(),
 ) -> Outcome:
     """Drive and judge one case. Never raises for anything that the decoder, its adapter or a judge did.
 
     ``unwitnessed`` is asked of a right text: why nothing shows that a draft was verified for it; empty where something does.
     ``recovered``: the trees of the rounds are read off the calls of the target.
     ``told_by_text``: the rounds are those that a decoder tells with a text of its own. That there is no text is a matter for
-    the laws of whole texts, and what it does not tell another method may show.
+    the laws of whole texts, and what it does not tell another method may show, unless the decoder has ``offered`` it.
 
     Raises:
         NotRecorded: the truth is a trace's, and does not hold what the judge needs.
@@ -99,12 +101,12 @@ def outcome_of(
     except (Unexplained, NotTaken) as hole:
         return Outcome(Status.NOT_OBSERVABLE, reason=str(hole))
     except Unsupported as refusal:
-        return Outcome(Status.NOT_APPLICABLE, reason=f"refused: {refusal}")
+        return Outcome(Status.NOT_APPLICABLE, reason=f"{REFUSED}{refusal}")
     told = _told(check, rounds) if told_by_text else range(len(rounds))
     judged = tuple(rounds[index] for index in told)
     missing = _missing(check, judged)
     if missing:
-        return _hidden(missing, rounds, _elsewhere(check) if told_by_text else "")
+        return _hidden(missing, rounds, _elsewhere(check, offered) if told_by_text else "")
     outcome = _numbered(_judged(check, replace(view, rounds=judged)), told, rounds)
     if outcome.reason == NO_WITNESS or (outcome.status is Status.PASSED and _is_generation(case)):
         why = unwitnessed(case, rounds)
@@ -220,9 +222,10 @@ def _hidden(missing: str, rounds: tuple[Round, ...], elsewhere: str = "") -> Out
     return Outcome(Status.NOT_OBSERVABLE, reason=reason + elsewhere, rounds=rounds)
 
 
-def _elsewhere(check: Check) -> str:
-    """Which other methods may show what a text does not tell, in words."""
-    methods = sorted({source.seam.method for source in check.sources if source.seam.method != Seam.GENERATE})
+def _elsewhere(check: Check, offered: frozenset[Seam]) -> str:
+    """Which other methods may show what a text does not tell, in words; none that the decoder has."""
+    had = {Seam.GENERATE.method, *(seam.method for seam in offered)}
+    methods = sorted({source.seam.method for source in check.sources} - had)
     return f"; needs that, or the method {' or '.join(methods)}" if methods else ""
 
 

@@ -4,7 +4,8 @@ Rule: a reason is about the cases that gave it. Where all gave the same one it i
 told with the number of its cases, the most frequent first. Reasons that differ in numbers alone are one, and the first stands
 for all.
 
-What failed, or is undecided, is told by its first case.
+What failed, or is undecided, is told by its first case. Where nothing was seen, and cases were refused beside, both are told:
+one may be mended where the other is not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tree_oracle.record import Status, counted
 
 _NUMBERS = re.compile(r"\d+")
 _MOST = 3  # reasons that are told in full
+REFUSED = "refused: "  # before what a decoder says of a case that it refuses
 _OF_ALL = (Status.NOT_OBSERVABLE, Status.NOT_APPLICABLE)
 
 
@@ -36,6 +38,13 @@ class Reasons:
         """Why a check has this status: nothing is said of a pass, and ``otherwise`` where no case has it."""
         if status is Status.PASSED:
             return ""
+        beside = [
+            first for first, _ in self._kinds.get(Status.NOT_APPLICABLE, {}).values() if first.startswith(REFUSED)
+        ]
+        refused = beside[:1] if status is Status.NOT_OBSERVABLE else []
+        return "; ".join([*refused, self._of(status, otherwise)])
+
+    def _of(self, status: Status, otherwise: str) -> str:
         kinds = list(self._kinds.get(status, {}).values()) or [(otherwise, 0)]
         if len(kinds) == 1 or status not in _OF_ALL:
             return kinds[0][0]

@@ -14,6 +14,7 @@ import msgspec
 
 from tree_oracle.record import Round
 from tree_oracle.trace.lines import DoneLine, Head, Line, RequestLine, RoundLine
+from tree_oracle.trace.parting import parted
 from tree_oracle.trace.reader import TraceReader
 from tree_oracle.trace.requests import Recorded
 
@@ -68,7 +69,7 @@ def _field(
     if name is None:
         return None
     what = f"a round of request {mine['request']}" if isinstance(one, RoundLine) else f"request {mine['request']}"
-    return Difference(lines=lines, what=what, field=name, values=(_short(mine[name]), _short(theirs.get(name))))
+    return Difference(lines=lines, what=what, field=name, values=parted(mine[name], theirs.get(name)))
 
 
 def _fields(reader: TraceReader, line: Line) -> dict[str, object]:
@@ -76,8 +77,3 @@ def _fields(reader: TraceReader, line: Line) -> dict[str, object]:
         return {name: getattr(line, name) for name in line.__struct_fields__ if name not in ("n", "crc")}
     round_ = Recorded(reader.path, reader.line, line.round, line.beside).whole()
     return {name: getattr(round_, name) for name in _FIELDS} | {"summary": line.summary}
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
