@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kept CPU reports: nine sweeps and a ledger of work into reports/tolerance/, one torch thread. `smollm2.py` says what SmolLM2 needs.
+# The kept CPU reports: twelve sweeps and a ledger of work into reports/tolerance/, one torch thread. `smollm2.py` says what SmolLM2 needs.
 # An interrupted run goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/tolerance"
@@ -31,6 +31,10 @@ every=()
 for name in llama qwen3 gpt2 cohere2 gemma2 gemma3 mistral mixtral gptoss llama4; do every+=(--target "tiny:$name"); done
 sweep cpu-5000-rows "${every[@]}" --dtype float32 --dtype float64 --kernel eager --kernel sdpa-math --kernel sdpa-flash \
     --width 33 --prefix 16 --rows 5016
+# What was usable in half precision with 132 rows, with 5,016.
+sweep cpu-float16-5000-rows --target tiny:gemma3 --dtype float16 --kernel eager --kernel sdpa-math --kernel sdpa-flash \
+    --width 33 --prefix 128 --rows 5016
+sweep cpu-float16-gemma2-5000-rows --target tiny:gemma2 --dtype float16 --kernel eager --width 33 --prefix 128 --rows 5016
 flex=()
 for name in qwen3 llama gemma2 gemma3 llama4 mistral mixtral cohere2 gpt2; do flex+=(--target "tiny:$name"); done
 sweep cpu-flex "${flex[@]}" --dtype float32 --dtype bfloat16 --kernel flex --width 33 --prefix 32 --rows 66
@@ -41,7 +45,7 @@ sweep cpu-quantised-cache --target tiny:llama --target tiny:qwen3 --dtype float3
 # A trained model of 135 million weights; a cell takes minutes.
 [ -d SmolLM2-135M-Instruct ] || python ../smollm2.py SmolLM2-135M-Instruct
 sweep cpu-smollm2 --target dir:SmolLM2-135M-Instruct "${dtypes[@]}" --kernel eager --kernel sdpa-math --kernel sdpa-flash \
-    --width 9 --prefix 32 --rows 9
+    --kernel flex --width 9 --prefix 32 --rows 36
 
 # What a pass holds over trees of several sizes and depths, and whether a kernel skips what a mask forbids. flex-compiled needs a
 # C++ compiler. Times of a busy machine overlap, and then no difference is seen.
