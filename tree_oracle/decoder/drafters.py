@@ -5,7 +5,8 @@ what plain greedy decoding emits.
 
     all-right            one branch of the target's own tokens: everything is accepted
     all-wrong            no token is the target's: nothing is
-    partly-right         right for none, some or all levels, in turn, the right token last among its siblings
+    partly-right         right for none, some or all levels, in turn, the right token last among its siblings; a leaf behind
+                         deeper nodes
     over-confident       the same with every edge certain (log p = 0), the wrong ones too
     equal-siblings       tokens that stand twice below one parent; what is accepted lies behind such pairs
     leaf-before-zero     a short branch that is right and ends where the target's next token is 0, beside a longer one
@@ -94,6 +95,8 @@ def _partly_right(place: Place, *, certain: bool = False) -> CandidateTree:
         here = sketch.add(here, place.wrong(token), token if right else place.wrong(token, 2))
         if depth == 0:
             sketch.add(here - 1, place.wrong(token, 3))  # a leaf below the wrong one, so that slots are scattered
+    if len(place.ahead) > 1:
+        sketch.add(1, place.wrong(place.ahead[0], 4))  # one behind deeper nodes, so that slots are not level by level
     return sketch.tree(certain=certain)
 
 
