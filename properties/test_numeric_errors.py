@@ -58,7 +58,9 @@ def test_quantiles_are_gaps_that_were_seen(found: np.ndarray) -> None:
     """A quantile is the smallest gap with at least that share of all gaps at or below it; the root mean square is in range."""
     said = spread(found)
     for share, value in ((0.5, said.p50), (0.9, said.p90), (0.99, said.p99)):
-        least = min(gap for gap in found.tolist() if Fraction(int((found <= gap).sum()), len(found)) >= Fraction(str(share)))
+        least = min(
+            gap for gap in found.tolist() if Fraction(int((found <= gap).sum()), len(found)) >= Fraction(str(share))
+        )
         assert value == least
     assert said.largest == found.max()
     assert said.largest / np.sqrt(len(found)) * (1 - 1e-12) <= said.rms <= said.largest * (1 + 1e-12)

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from grounds import ground, result_of, sentences, statuses, with_methods
@@ -138,6 +139,40 @@ class PlainBeside(Verifies):
         return self._fed(text)
 
 
+class ClaimsByDrafts(Verifies):
+    """Plain passes decide every token; how many were accepted is told by what the passes for show answer."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target, looks_again="always")
+
+    def _rounds(self, text: list[int], limits: Limits) -> list[Round]:
+        self._agreed: list[bool] = []
+        rounds = super()._rounds(text, limits)
+        agreed = iter(self._agreed)
+        told = []
+        for round_ in rounds:
+            looked = [next(agreed) for _ in (round_.accepted or ())]
+            kept = next((at for at, same in enumerate(looked) if not same), len(looked))
+            told.append(msgspec.structs.replace(round_, accepted=tuple(range(1, kept + 1))))
+        return told
+
+    def _token(self, row: Tensor, text: list[int], draft: list[int]) -> int:
+        token = super()._token(row, text, draft)
+        if draft == [token]:  # else it is not claimed
+            self._agreed.append(int(row.argmax()) == token)
+        return token
+
+
+class Asserts(Verifies):
+    """Compares each token with what the passes that score drafts say, and breaks down where they differ."""
+
+    def _token(self, row: Tensor, text: list[int], draft: list[int]) -> int:
+        token = super()._token(row, text, draft)
+        if int(row.argmax()) != token:
+            raise RuntimeError("the passes disagree")
+        return token
+
+
 def trees(rounds: list[Round]) -> Any:
     return rounds
 
@@ -185,10 +220,11 @@ def test_passes_that_nobody_heeds_are_no_witness_in_any_form(form: Callable[...,
 
 
 @pytest.mark.parametrize(
-    "made", [PlainBeside, lambda target: Verifies(target, drafts="uncached", looks_again="always")]
+    "made", [PlainBeside, ClaimsByDrafts, lambda target: Verifies(target, drafts="uncached", looks_again="always")]
 )
 def test_whatever_plain_passes_are_made_over(made: Callable[[Target], Any]) -> None:
-    """Over a cache of their own, one token at a time, or without one, where they are the drafter's as well."""
+    """Over a cache of their own, one token at a time, or without one, where they are the drafter's as well; and though the other
+    passes change what is claimed."""
     report = report_on(made)
     assert set(statuses(report).values()) == {Status.NOT_OBSERVABLE}
     assert (report.witness.rounds, report.exit_code) == (0, 4)
@@ -199,6 +235,15 @@ def test_passes_that_decide_nothing_where_what_decides_is_hidden_leave_the_decod
     report = report_on(lambda target: Verifies(target, looks_again="always", hidden=True))
     assert statuses(report)["SEQUENCE-01"] is Status.PASSED
     assert "by the decoder's own word in 8 requests" in witness_words(report)
+
+
+@pytest.mark.parametrize("looks_again", ["always", "never"])
+def test_who_breaks_down_on_wrong_rows_has_the_decoders_own_word(looks_again: str) -> None:
+    """That it looks at the passes is seen and not what for: plain decoding that asserts and a right decoder that does are alike."""
+    report = report_on(lambda target: Asserts(target, looks_again=looks_again))
+    assert statuses(report)["SEQUENCE-01"] is Status.PASSED
+    told = "by the decoder's own word" in witness_words(report)
+    assert told == (looks_again == "always"), witness_words(report)
 
 
 @pytest.mark.parametrize(("looks_again", "drafts"), [("always", "copy"), ("never", "cached")])

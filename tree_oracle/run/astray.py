@@ -10,11 +10,12 @@ rows (``tree_oracle.decoder.tap_slip``):
     one place                                          it is as it was            a draft's, if the wrong token is verified
 
 Whoever verifies is led astray by the first of these: the row of the root says another token, whatever the drafts are. One that
-decodes plainly behind a refused draft is not, but makes other passes then, and claims fewer accepted tokens. Only where text,
-rounds and passes are all the same does nobody heed what the passes answer that score a draft. Then the places before tokens are
-tried that are claimed to be accepted: if each of them decides, plain decoding does, and the drafts are for show. That a wrong
-draft was put right is believed where wrong rows in the passes that score it change the text. Where nothing changes anything,
-something decides that was not seen.
+decodes plainly behind a refused draft is not, but makes other passes then. Where text and passes stay the same, the places
+before tokens are tried that are claimed to be accepted: if each of them decides, plain decoding does, and the drafts are for
+show, whatever is told of them. If not, whoever tells something else heeded them; and where rounds are the same too, a wrong
+draft that was put right is believed if wrong rows in the passes that score it change the text. Where nothing changes anything,
+something decides that was not seen. A decoder that breaks down on wrong rows alone has looked at them, and nobody can say what
+for: its own word is left.
 
 The decoder under test itself is never led astray, since it may remember what it was answered.
 """
@@ -32,7 +33,7 @@ from tree_oracle.checks.drive import drive
 from tree_oracle.checks.passes import Passes, Plainly, Text, passes_of, texts_of
 from tree_oracle.checks.view import by_request
 from tree_oracle.decoder import Seam
-from tree_oracle.record import Call, Case, Round, TreeOracleError
+from tree_oracle.record import Call, Case, DecoderError, Round, TreeOracleError
 from tree_oracle.run.recurs import NewDecoder
 
 _PLACES = 2  # the second one for a decoder that decodes its first token plainly
@@ -50,12 +51,12 @@ class _Answer:
     rounds: tuple[Round, ...]
     calls: list[Call]
     drafted: bool  # a pass scored what was no part of the text
+    broke: bool = False  # it broke down instead, and the rest says nothing
 
     @property
-    def told(self) -> tuple[object, ...]:
-        """What the decoder says of its rounds, and what it asked of the target."""
-        rounds = [(r.emitted, r.tokens, r.parents, r.accepted, r.work) for r in self.rounds]
-        return rounds, self.calls
+    def told(self) -> list[tuple[object, ...]]:
+        """What the decoder says of its rounds."""
+        return [(r.emitted, r.tokens, r.parents, r.accepted, r.work) for r in self.rounds]
 
 
 class Astray:
@@ -93,10 +94,14 @@ class Astray:
         if wrong is None or wrong.strays:
             return None if wrong is None else Passes.DRAFT
         usual = self._ask(case, texts, _usual)
-        if usual is None or usual.told != wrong.told:
-            return None if usual is None else Passes.DRAFT
+        if usual is None or usual.broke or wrong.broke:
+            return Passes.UNHEEDED if usual and not usual.broke else None
+        if usual.calls != wrong.calls:
+            return Passes.DRAFT
         if self.decides_alone(case, rounds):
             return Passes.IGNORED
+        if usual.told != wrong.told:
+            return Passes.DRAFT
         behind = islice(_accepted(texts, rounds), _STEPS)
         drafted = any(self._tried(case, texts, [text]) is Passes.DRAFT for text in behind)
         return Passes.DRAFT if drafted else Passes.UNHEEDED
@@ -106,8 +111,8 @@ class Astray:
         from tree_oracle.decoder.tap_slip import is_over  # resolved here, since it loads torch
 
         answer = self._ask(case, texts, lambda due: partial(is_over, texts=misled))
-        if answer is None or answer.strays:
-            return None if answer is None else Passes.LED
+        if answer is None or answer.broke or answer.strays:
+            return Passes.LED if answer and answer.strays else None
         if not answer.drafted:
             return None
 
@@ -116,7 +121,9 @@ class Astray:
             return lambda call: bool(drafts(call) | is_over(call, misled))
 
         wrong = self._ask(case, texts, either, every_row=True)
-        return None if wrong is None else Passes.DRAFT if wrong.strays else Passes.UNHEEDED
+        if wrong is None or wrong.broke:
+            return None
+        return Passes.DRAFT if wrong.strays else Passes.UNHEEDED
 
     def _ask(self, case: Case, texts: list[Text], picks: Picks, *, every_row: bool = False) -> _Answer | None:
         """What a second decoder answers; None where none gets through, or a pass was not answered wrongly as it should be."""
@@ -131,6 +138,8 @@ class Astray:
             decoder, model = self._make()
             with counted(model) as calls, slipped(model, picks(due), short.eos_ids, every_row=every_row) as slips:
                 rounds = drive(decoder, Seam.GENERATE, replace(case, limits=short), self._vocab_size)
+        except DecoderError:
+            return _Answer(strays=False, rounds=(), calls=[], drafted=False, broke=True)
         except TreeOracleError:
             return None
         picked = sum(map(picks(due), calls))
