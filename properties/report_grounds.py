@@ -170,7 +170,7 @@ def planted(text: st.SearchStrategy[str] = anything) -> st.SearchStrategy[Plante
         lambda seam, wrong, check, came: Planted(seam=seam, wrong=wrong, check=check, catch=came[0], reason=came[1]),
         text,
         text,
-        text,
+        st.sampled_from(CHECKS),
         told | left,
     )
 

@@ -19,7 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tree_oracle.checks import CHECKS
 from tree_oracle.cli import main
-from tree_oracle.record import FileError, Level, Report, Status, Witness, to_json, write_file
+from tree_oracle.record import Catch, FileError, Level, Planted, Report, Status, Witness, to_json, write_file
 from tree_oracle.record.installed import FILES, digest_of_tree, package_digest
 from tree_oracle.report.certificate import (
     Certificate,
@@ -164,6 +164,22 @@ def test_a_case_that_is_not_its_id_is_named() -> None:
     (difference,) = verify_certificate(made)
     assert difference.name == "report.VISIBLE-03.findings[0].replay"
     assert (difference.stated, difference.found) == ("0" * 12, LEAK.replay)
+
+
+def test_a_check_that_is_nobodys_is_named(tmp_path: Path) -> None:
+    """A result, and a planted answer, of a check that this installation does not have are found; of one that it has they are not."""
+    planted = Planted(seam="accept", wrong="another bonus token", check="GREEDY-99", catch=Catch.CAUGHT)
+    invented = msgspec.structs.replace(HOLDING.results[0], check="POSITION-99")
+    made = make_certificate(msgspec.structs.replace(HOLDING, results=(*HOLDING.results, invented), power=(planted,)))
+    found = {difference.name: difference.stated for difference in verify_certificate(made)}
+    last = len(HOLDING.results)
+    write_file(tmp_path / "r.json", made.report)
+    refused = CliRunner().invoke(main, ["certificate", "make", str(tmp_path / "r.json")])
+    assert refused.exit_code == 2
+    assert f"report.results[{last}].check is POSITION-99: no check of this installation" in refused.output
+    assert found == {f"report.results[{last}].check": "POSITION-99", "report.power[0].check": "GREEDY-99"}
+    real = msgspec.structs.replace(planted, check="GREEDY-01")
+    assert verify_certificate(make_certificate(msgspec.structs.replace(HOLDING, power=(real,)))) == []
 
 
 def test_a_file_in_another_spelling_is_refused(tmp_path: Path) -> None:

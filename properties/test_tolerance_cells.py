@@ -12,7 +12,9 @@ import jsonschema
 import msgspec
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from tree_oracle.cli import main
 from tree_oracle.faults.rounding import NUMBER_FAULTS, NumberFault, find_number_fault
 from tree_oracle.numerics import (
     Cell,
@@ -270,6 +272,28 @@ def test_a_report_of_an_older_release_had_no_other_cache() -> None:
     assert b'"cache"' not in kept.read_bytes()
     assert {report.sweep.cache, *(found.cell.cache for found in report.cells)} == {"dynamic"}
     assert tuple(found.cell for found in report.cells) == report.sweep.cells
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("", "unknown target ''"),
+        ("tiny", "names no architecture"),
+        ("tiny:lama", "unknown architecture 'lama', did you mean 'llama'?"),
+        ("tiny:llama:seed=x", "seed='x' is not a whole number"),
+        ("exact:vocab=few", "vocab='few' is not a whole number"),
+        ("dir:not/there", "'not/there' is no directory"),
+    ],
+)
+def test_a_target_that_nobody_can_load_is_refused_before_the_first_cell(
+    tmp_path: Path, target: str, words: str
+) -> None:
+    """It is told at once and nothing is written, though another target could be measured."""
+    path = tmp_path / "t.json"
+    asked = ["tolerance", "measure", str(path), "--target", "exact", "--target", target, "--width", "3", "--rows", "3"]
+    found = CliRunner().invoke(main, asked)
+    assert (found.exit_code, path.exists()) == (2, False)
+    assert words in found.output
 
 
 def test_a_sweep_of_nothing_is_refused(tmp_path: Path) -> None:

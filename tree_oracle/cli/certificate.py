@@ -24,15 +24,17 @@ def certificate() -> None:
 @guarded
 def make(report: str, stated: tuple[str, ...], output: str | None, as_json: bool) -> int:
     """Print the certificate of a report. REPORT is what `check --output FILE` wrote."""
-    from tree_oracle.record import read_report, to_json, write_file
+    from tree_oracle.record import UsageError, read_report, to_json, write_file
     from tree_oracle.report import make_console
-    from tree_oracle.report.certificate import make_certificate, print_certificate
+    from tree_oracle.report.certificate import make_certificate, print_certificate, verify_certificate
     from tree_oracle.report.outputs import refuse_foreign, write_or_say
 
     path = None if output is None else Path(output)
     if path is not None:
         refuse_foreign(path, "certificate", (b'"tree-oracle-certificate"',))
     made = make_certificate(read_report(Path(report)), dict(map(_stated, stated)))
+    for wrong in verify_certificate(made):
+        raise UsageError(f"{report}: {wrong.name} is {wrong.stated}: {wrong.found}; nothing is certified of it")
     if as_json:
         click.echo(to_json(made).decode(), nl=False)
     else:

@@ -53,10 +53,13 @@ def measure(
     from tree_oracle.report.outputs import refuse_foreign
     from tree_oracle.report.tolerance import cell_line
     from tree_oracle.run.environment import place
+    from tree_oracle.target import refuse_target
 
     path, console = Path(file), make_console()
     refuse_foreign(path, "tolerance report", (f'"{FORMAT}"'.encode(),))
     options = {name: tuple(one) for name, one in lists.items()}
+    for target in options["targets"]:
+        refuse_target(target)
     sweep = Sweep(device=device, rows=rows, seed=seed, fault=fault, cache=cache, **options)
     try:
         report = run_sweep(

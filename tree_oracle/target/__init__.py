@@ -21,4 +21,5 @@ from tree_oracle.target.sequential import SequentialTruth as SequentialTruth
 from tree_oracle.target.target import Target as Target
 from tree_oracle.target.target import load_target as load_target
 from tree_oracle.target.target import refuse_device as refuse_device
+from tree_oracle.target.target import refuse_target as refuse_target
 from tree_oracle.target.threads import one_torch_thread as one_torch_thread

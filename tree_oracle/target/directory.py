@@ -27,8 +27,7 @@ def directory_model(path: str, *, attention: str) -> Any:
             length.
     """
     folder = Path(path).expanduser()
-    _check_files(path, folder)
-    _check_configuration(path, folder / "config.json")
+    check_directory(path)
     load: Any = AutoModelForCausalLM.from_pretrained  # its type does not know of the loading information
     try:
         model, info = load(
@@ -48,6 +47,17 @@ def directory_model(path: str, *, attention: str) -> Any:
             f"the configuration of the model in {path!r} names no max_position_embeddings, its context length"
         )
     return model
+
+
+def check_directory(path: str) -> None:
+    """Return if the directory holds the files of a model that may be loaded.
+
+    Raises:
+        UsageError: as for ``directory_model``, as far as nothing has to be loaded.
+    """
+    folder = Path(path).expanduser()
+    _check_files(path, folder)
+    _check_configuration(path, folder / "config.json")
 
 
 def _check_files(path: str, folder: Path) -> None:

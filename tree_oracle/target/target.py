@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from tree_oracle.record import UsageError, first_line
 from tree_oracle.target.backends.plugin import torch_npu
-from tree_oracle.target.directory import directory_model
+from tree_oracle.target.directory import check_directory, directory_model
 from tree_oracle.target.double import hold_double
 from tree_oracle.target.dtypes import DTYPES
 from tree_oracle.target.exact_config import ExactLMConfig
@@ -121,16 +121,34 @@ def refuse_device(device: str) -> None:
     _on(device, torch.zeros(1))
 
 
+def refuse_target(spec: str) -> None:
+    """Return if a target of this name may be loaded; what only loading it shows is not looked at.
+
+    Raises:
+        UsageError: an unknown name or setting, or a directory that holds no model.
+    """
+    parsed = parse_spec(spec)
+    if parsed.family == "dir":
+        check_directory(parsed.path)
+    elif parsed.family == "tiny":
+        _tiny_settings(parsed)
+    else:
+        exact_arguments(parsed.settings)
+
+
+def _tiny_settings(spec: TargetSpec) -> tuple[int, int | None]:
+    """The seed of a tiny target, and the width of its heads if one is asked for."""
+    choose("architecture", spec.architecture, CONFIGURATIONS)
+    settings = spec.settings
+    return whole("seed", settings.get("seed", "0")), whole("head", settings["head"]) if "head" in settings else None
+
+
 def _build(spec: TargetSpec, attention: str) -> Any:
     if spec.family == "dir":
         return directory_model(spec.path, attention=attention)
     if spec.family == "tiny":
-        choose("architecture", spec.architecture, CONFIGURATIONS)
-        settings = spec.settings
-        head = whole("head", settings["head"]) if "head" in settings else None
-        return tiny_model(
-            spec.architecture, seed=whole("seed", settings.get("seed", "0")), attention=attention, head=head
-        )
+        seed, head = _tiny_settings(spec)
+        return tiny_model(spec.architecture, seed=seed, attention=attention, head=head)
     if attention == FLEX:
         raise UsageError(f"the exact model calls no attention kernel, so it has no {FLEX}; use attention eager or sdpa")
     config = ExactLMConfig(**exact_arguments(spec.settings))

@@ -1,8 +1,8 @@
 """Verifying a certificate: it is made anew from the report inside it, and every word that differs is named.
 
 Verified are: the canonical bytes, the digest over the whole, every claim, every digest that can be had from the file, the ids
-of the cases, and that this installation is the one that made it. Not verified, since it needs the decoder: that the report is
-true, and that its digest of cases is theirs. The command inside says how to see that.
+of the cases, that there are such checks, and that this installation is the one that made it. Not verified, since it needs the
+decoder: that the report is true, and that its digest of cases is theirs. The command inside says how to see that.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from tree_oracle.checks import CHECKS
 from tree_oracle.record import FileError, Report, case_id, to_json
 from tree_oracle.record.files import MAX_BYTES, decoded, read_bounded, refuse_contradiction
 from tree_oracle.report.certificate.make import digest_of, make_certificate
@@ -52,7 +53,7 @@ def verify_certificate(certificate: Certificate) -> list[Difference]:
     digest = digest_of(certificate)
     if digest != certificate.digest:
         found.append(Difference("digest", certificate.digest, digest))
-    return [*found, *_cases(certificate.report)]
+    return [*found, *_unknown(certificate.report), *_cases(certificate.report)]
 
 
 def _plain(certificate: Certificate) -> dict[str, Any]:
@@ -74,6 +75,15 @@ def _differences(name: str, stated: Any, found: Any) -> Iterator[Difference]:
 
 def _said(value: Any) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def _unknown(report: Report) -> Iterator[Difference]:
+    """Checks that this installation does not have, so that nobody here can say what their words are worth."""
+    named = [(f"report.results[{number}].check", result.check) for number, result in enumerate(report.results)]
+    named += [(f"report.power[{number}].check", planted.check) for number, planted in enumerate(report.power or ())]
+    for name, check in named:
+        if check not in CHECKS:
+            yield Difference(name, check, "no check of this installation")
 
 
 def _cases(report: Report) -> Iterator[Difference]:
