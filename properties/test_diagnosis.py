@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -221,3 +222,38 @@ def test_an_earlier_failure_changes_no_cause(names: tuple[str, str]) -> None:
     again = diagnosed(used, names[1], cases[1])
     assert again == diagnosed(LineUp(truth.target, truth), names[1], cases[1])
     assert (first[0], again[0]) == ((names[0],), (names[1],))
+
+
+class PromptFirst:
+    """A decoder whose first token comes from the prompt's own pass, without a draft, as in most loops over a pending token."""
+
+    def __init__(self, inner: ReferenceDecoder, truth: SequentialTruth) -> None:
+        self._inner, self._truth = inner, truth
+
+    def generate(self, prompts: Sequence[Sequence[int]], limits: Limits, draft: Any = None) -> list[list[Any]]:
+        """The texts in rounds, the first of which shows no tree."""
+        if limits.stop or limits.min_new or limits.max_length is not None:
+            raise NotImplementedError("caps and end tokens only")
+        return [self._text(list(prompt), limits, draft) for prompt in prompts]
+
+    def _text(self, prompt: list[int], limits: Limits, draft: Any) -> list[Any]:
+        first = list(self._truth.greedy(prompt, Limits(1)).tokens)
+        alone = first[0] in limits.eos_ids or limits.max_new_tokens == 1
+        rest = Limits(limits.max_new_tokens - 1, limits.eos_ids)
+        rounds = [] if alone else self._inner.generate([[*prompt, *first]], rest, draft=draft)[0]
+        return [{"emitted": first}, *rounds]
+
+
+@pytest.mark.parametrize("name", ["position-by-slot", pytest.param("kept-by-count", marks=pytest.mark.sweep)])
+def test_a_first_token_without_a_draft_hides_no_cause(name: str) -> None:
+    """On the decoder's own drafts and on those that are handed over the planted fault is among the causes, and no other certain."""
+    truth, _ = ground()
+    fault = FAULTS[name]
+
+    def factory(target: Target) -> Any:
+        return PromptFirst(fault.decoder(replace(target, model=copy.deepcopy(target.model))), truth)
+
+    for check in ("GREEDY-01", "SEQUENCE-02"):
+        (finding,) = result_of(factory, check).findings
+        assert name in causes(finding), (check, finding.sentence)
+        assert not finding.certain or causes(finding) == [name]

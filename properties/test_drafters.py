@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from grounds import ground, sentences, statuses, with_methods
 from hypothesis import given
@@ -26,7 +29,7 @@ from tree_oracle.run import Budget, run_battery
 from tree_oracle.run.stock import Stock
 from tree_oracle.run.subject import make_subject
 from tree_oracle.target import SequentialTruth
-from tree_oracle.tree import CandidateTree
+from tree_oracle.tree import CandidateTree, Layout, lay_out
 
 QUICK = Budget(cases=0, shrink_runs=0, diagnose=False)
 VOCAB = 61
@@ -230,3 +233,48 @@ def test_a_case_with_a_drafter_is_replayed_from_its_file() -> None:
     first, second = (drive(decoder, Seam.GENERATE, one, VOCAB) for one in (case, again))
     assert [one.tokens for one in first] == [one.tokens for one in second]
     assert isinstance(first[0], Round)
+
+
+@given(text=st.lists(st.integers(0, VOCAB - 1), min_size=4, max_size=8).map(tuple), place=st.integers(0, 1))
+def test_two_shapes_of_one_size_follow_each_other(text: tuple[int, ...], place: int) -> None:
+    """What is accepted takes three tokens, behind which the other of two shapes stands, with as many nodes and duplicates too."""
+    draft = ToldDraft("equal-siblings", (5,), text, VOCAB)
+    one, other = (draft((5, *text[:count])) for count in (place, place + 1))
+    assert len(one) == len(other) == 7
+    assert one.parents.tolist() != other.parents.tolist()
+
+
+class KeptByCount:
+    """The mask among the nodes is that of the round before, where that has as many; forgotten with each request."""
+
+    def __init__(self) -> None:
+        self._prefix, self._kept = 0, np.zeros((0, 0), dtype=np.bool_)
+
+    def __call__(self, tree: CandidateTree, prefix_len: int) -> Layout:
+        found, count = lay_out(tree, prefix_len), len(tree)
+        own = found.visible[:, -count:].copy()
+        if prefix_len > self._prefix and len(self._kept) == count:
+            visible = np.concatenate([found.visible[:, :-count], self._kept], axis=1)
+            found = Layout(found.positions, visible, found.score_rows)
+        self._prefix, self._kept = prefix_len, own
+        return found
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_mask_kept_by_the_number_of_nodes_changes_a_text(kept: bool) -> None:
+    """Seen by texts alone, on drafts that are handed over; the same decoder that makes each mask anew passes."""
+
+    def factory(target: Any) -> Any:
+        def generate(prompts: Any, limits: Limits, draft: Any = None) -> list[list[int]]:
+            parts = Parts(lay_out=KeptByCount()) if kept else Parts()
+            inner = ReferenceDecoder(replace(target, model=copy.deepcopy(target.model)), parts)
+            return [
+                [token for one in rounds for token in one.emitted]
+                for rounds in inner.generate(prompts, limits, draft=draft)
+            ]
+
+        return with_methods(generate=generate)
+
+    report = ground().report(factory, "SEQUENCE-02")
+    assert statuses(report)["SEQUENCE-02"] is (Status.FAILED if kept else Status.PASSED)
+    assert not kept or "is token" in sentences(report)[0] or "emit" in sentences(report)[0], sentences(report)

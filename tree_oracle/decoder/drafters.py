@@ -8,7 +8,8 @@ what plain greedy decoding emits.
     partly-right         right for none, some or all levels, in turn, the right token last among its siblings; a leaf behind
                          deeper nodes
     over-confident       the same with every edge certain (log p = 0), the wrong ones too
-    equal-siblings       tokens that stand twice below one parent; what is accepted lies behind such pairs
+    equal-siblings       tokens that stand twice below one parent; what is accepted lies behind such pairs; in turn two shapes
+                         of as many nodes, for whoever keeps a mask by their number
     leaf-before-zero     a short branch that is right and ends where the target's next token is 0, beside a longer one
     special-tokens       token 0, the last of the vocabulary, padding, mask and end tokens as siblings at every level
     smaller-than-depth   no node, one, two: fewer levels than a decoder may have made room for
@@ -106,9 +107,12 @@ def _over_confident(place: Place) -> CandidateTree:
 
 def _equal_siblings(place: Place) -> CandidateTree:
     sketch, here = _Sketch(place.root), 0
-    for token in place.ahead[:2]:
+    for depth, token in enumerate(place.ahead[:2]):
         wrong = place.wrong(token)
-        here = sketch.add(here, wrong, wrong, token)
+        before = [wrong, wrong]
+        if place.count % 2 and len(place.ahead) > 1:  # one sibling goes down a level
+            before = [*before, place.wrong(token, 2)] if depth else [wrong]
+        here = sketch.add(here, *before, token)
     return sketch.tree()
 
 

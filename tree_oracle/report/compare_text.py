@@ -19,6 +19,12 @@ _TOLD = (
     (Kind.GAINED, "seen to pass, and not before", "green"),
 )
 
+_OUTCOMES = (
+    ("outcomes_lost", "outcomes that no longer come about"),
+    ("outcomes_strayed", "outcomes of the run that failed, no loss where a right one need not come to them"),
+    ("outcomes_gained", "new outcomes"),
+)
+
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
     """Everything that changed or still fails, the figures, and one line that sums it up."""
@@ -28,7 +34,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             console.print(Text(f"{words} ({len(changes)})", style=style))
         for change in changes:
             console.print(Text(f"  {_line(change)}"), soft_wrap=True)
-    for name, words in (("outcomes_lost", "outcomes that no longer come about"), ("outcomes_gained", "new outcomes")):
+    for name, words in _OUTCOMES:
         if getattr(comparison, name):
             console.print(Text(f"{words}: {', '.join(map(on_one_line, getattr(comparison, name)))}"), soft_wrap=True)
     _print_figures(console, comparison)

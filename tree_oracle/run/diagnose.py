@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
+import msgspec
+
 from tree_oracle.checks.doubt import doubts_in, readings_of
 from tree_oracle.checks.drive import drive
 from tree_oracle.decoder import ReferenceDecoder, Seam
@@ -172,7 +174,8 @@ class LineUp:
             follows = bool(observed) and seam.method == Seam.GENERATE and not _drafts_unseen(Shown(observed), seam)
             draft = _shown_trees(observed) if follows else None
             decoder, target = ReferenceDecoder(self._target, form.parts, draft=draft), self._target
-            made = shown_by(lambda: drive(decoder, seam, case, self._truth.vocab_size, model=target.model))
+            asked = msgspec.structs.replace(case, drafter=None) if follows else case
+            made = shown_by(lambda: drive(decoder, seam, asked, self._truth.vocab_size, model=target.model))
             self._remembered[key] = made
             if len(self._remembered) > _KEPT:
                 self._remembered.popitem(last=False)
@@ -198,12 +201,12 @@ def _readings(observed: Rounds) -> list[Rounds]:
 
 
 def _shown_trees(observed: Rounds) -> Callable[[Sequence[int]], CandidateTree]:
-    """A draft that proposes, for each prefix, the tree that the decoder showed there."""
-    trees = {r.prefix: (r.tokens, r.parents) for r in observed if r.tokens is not None and r.parents is not None}
+    """A draft that proposes, for each prefix, the tree that the decoder showed there; the root alone where it showed none, as
+    for a token that comes from the prompt's own pass."""
+    trees = {r.prefix: (r.tokens, r.parents) for r in observed}
 
     def draft(prefix: Sequence[int]) -> CandidateTree:
         tokens, parents = trees[tuple(prefix)]  # a suspect that strays from the prefixes that were seen is ruled out
-        assert tokens is not None and parents is not None
-        return CandidateTree(tokens, parents)
+        return CandidateTree(tokens or (prefix[-1],), parents or (-1,))
 
     return draft
