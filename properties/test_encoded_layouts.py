@@ -27,6 +27,7 @@ from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.doctor import examine
 from tree_oracle.tree import CandidateTree, lay_out
 from tree_oracle.tree.formats import FORMATS, MalformedEncoding, find_format, holds
+from tree_oracle.tree.formats.buffers import MEDUSA_TOP_K
 
 pytestmark = pytest.mark.sweep
 
@@ -153,7 +154,12 @@ def test_no_entry_of_any_array_can_be_changed_unnoticed(data: st.DataObject) -> 
     index, bit = data.draw(st.integers(0, array.size - 1)), data.draw(st.integers(0, 31))
     # An interval that ends after the last node ends there: a later end is the same predicate.
     assume((field, array.reshape(-1)[index]) != ("leave_key", n))
-    wrong = replace(document, **{field: spoilt(array, index, bit)})
+    changed = spoilt(array, index, bit)
+    # Within one expansion of a pool every place that nobody else holds or descends from is as good as another.
+    if field == "selected" and array[index] // MEDUSA_TOP_K == changed[index] // MEDUSA_TOP_K:
+        descended = np.isin([array[index], changed[index]], document.parent_list).any()
+        assume(descended or (np.diff(changed) <= 0).any())
+    wrong = replace(document, **{field: changed})
     try:
         assert against({**answer, "document": wrong}, tree, length) != []
     except AdapterError as error:

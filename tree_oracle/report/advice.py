@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tree_oracle.record import Catch, CheckResult, Level, Report, Status, counted
-from tree_oracle.report.again import doctor_command, replay_line
+from tree_oracle.report.again import case_name, doctor_command, replay_line
 from tree_oracle.report.again_trace import is_of_trace
 from tree_oracle.report.causes import Cause, Told, by_cause
 from tree_oracle.report.ladder import rung
@@ -60,7 +60,7 @@ def first_step(report: Report, replay: str) -> str:
     if not report.exit_code:
         return ""
     if first is not None and first[1].finding.replay:
-        return f"{replay} {first[1].result.check}-{first[1].finding.replay}"
+        return f"{replay} {case_name(first[1].result.check, first[1].finding)}"
     todo = advice(report)[0]
     return todo.command or todo.text
 

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from tree_oracle.record import CheckResult, Finding, Report, Status, counted
 from tree_oracle.report.advice import first_step
+from tree_oracle.report.again import case_name
 from tree_oracle.report.case_line import case_line
 from tree_oracle.report.causes import once_each, precedence, unexplained
 from tree_oracle.report.ladder import verdict
@@ -206,7 +207,7 @@ def _print_finding(console: Console, said: _Said, replay: str) -> None:
         alone = "; no suspect shows the same there" if unexplained(other) and finding.causes else ""
         _field(console, "also", f"{other.sentence}{other.replay and f' ({first.check}-{other.replay})'}{alone}")
     if finding.replay:
-        console.print(Text(visible(f"  again     {replay} {first.check}-{finding.replay}")), soft_wrap=True)
+        console.print(Text(visible(f"  again     {replay} {case_name(first.check, finding)}")), soft_wrap=True)
 
 
 def _field(console: Console, name: str, value: str) -> None:
