@@ -278,3 +278,25 @@ def test_a_mask_kept_by_the_number_of_nodes_changes_a_text(kept: bool) -> None:
     report = ground().report(factory, "SEQUENCE-02")
     assert statuses(report)["SEQUENCE-02"] is (Status.FAILED if kept else Status.PASSED)
     assert not kept or "is token" in sentences(report)[0] or "emit" in sentences(report)[0], sentences(report)
+
+
+def seen_by_equals(tree: CandidateTree, prefix_len: int) -> Layout:
+    """A node sees the first of its siblings that holds its token."""
+    found = lay_out(tree, prefix_len)
+    visible, first = found.visible.copy(), dict[tuple[int, int], int]()
+    for node, place in enumerate(zip(tree.parents.tolist(), tree.tokens.tolist(), strict=True)):
+        visible[node, visible.shape[1] - len(tree) + first.setdefault(place, node)] = True
+    return Layout(found.positions, visible, found.score_rows)
+
+
+@pytest.mark.parametrize("method", ["open", "generate"])
+@pytest.mark.parametrize("wrong", [True, False])
+def test_what_goes_wrong_among_equal_siblings_alone_is_seen(method: str, wrong: bool) -> None:
+    """No ordinary tree has a token twice below one parent: mask and rows are judged on drafts that have; the right decoder passes."""
+
+    def factory(target: Any) -> Any:
+        inner = ReferenceDecoder(target, Parts(lay_out=seen_by_equals) if wrong else Parts())
+        return with_methods(**{method: getattr(inner, method)})
+
+    found = statuses(ground().report(factory, "VISIBLE-03", "HISTORY-01"))
+    assert set(found.values()) == {Status.FAILED if wrong else Status.PASSED}

@@ -12,6 +12,7 @@ import numpy as np
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.doubt import contradiction_at, doubts_of
+from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.rounded import rounded_to
 from tree_oracle.checks.row_forms import form_of
 from tree_oracle.checks.rows import has_power, need_power, same_row
@@ -41,6 +42,8 @@ def seen_rows(round_: Round) -> np.ndarray:
         Source(Seam.SESSION, ROUNDS),
         Source(Seam.TAP, PROMPTS),
         Source(Seam.GENERATE, PROMPTS),
+        Source(Seam.SESSION, DRAFTED),
+        Source(Seam.GENERATE, DRAFTERS_ASKED),
     ),
     source="the lesson on branch histories: one forward pass stands for one sequential run per path",
 )

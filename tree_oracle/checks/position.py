@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.doubt import told_apart
+from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.say import fail
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, shown
@@ -28,6 +29,8 @@ from tree_oracle.record import Finding, counted
         Source(Seam.SESSION, ROUNDS),
         Source(Seam.TAP, PROMPTS),
         Source(Seam.GENERATE, PROMPTS),
+        Source(Seam.SESSION, DRAFTED),
+        Source(Seam.GENERATE, DRAFTERS_ASKED),
     ),
     source="the definition of tree attention: a node stands where its path puts it (docs/plug-in-your-decoder.md)",
 )

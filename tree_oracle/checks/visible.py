@@ -13,6 +13,7 @@ from jaxtyping import Bool
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.doubt import told_apart
+from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.say import fail, listing
 from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
 from tree_oracle.checks.view import View, branch, relation, shown
@@ -27,6 +28,8 @@ _SOURCES = (
     Source(Seam.SESSION, ROUNDS),
     Source(Seam.TAP, PROMPTS),
     Source(Seam.GENERATE, PROMPTS),
+    Source(Seam.SESSION, DRAFTED),
+    Source(Seam.GENERATE, DRAFTERS_ASKED),
 )
 _LESSON = (
     "the definition of tree attention: a node sees the prefix, its ancestors and itself (docs/plug-in-your-decoder.md)"
