@@ -237,7 +237,7 @@ REFUSING: dict[
 ] = {  # by a decoder: checks all of whose prompts it refuses, and how
     "Stopless": (("STOP-04", "STOP-05", "STOP-06"), lambda limits: "only caps and end tokens"),
     "Unwilling": (
-        ("CONSTRUCT-01", "VISIBLE-01", "GREEDY-01", "METRIC-01", "SEQUENCE-01", "STOP-01", "STOP-05"),
+        ("CONSTRUCT-01", "GATHER-01", "GREEDY-01", "METRIC-01", "SEQUENCE-01", "STOP-01", "STOP-05"),
         lambda limits: f"no text of {limits.max_new_tokens} tokens",
     ),
 }

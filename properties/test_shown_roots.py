@@ -245,6 +245,16 @@ def test_a_root_that_is_not_emitted_yet_is_named(tmp_path: Path, named: str) -> 
     assert f"it was recorded wrong: {said}" in recorded_finding.sentence
 
 
+def test_rounds_that_cannot_be_read_are_named_too() -> None:
+    """Trees without roots hold -1 below the root, which no tree does: the finding in error says what was left out."""
+    found = ground()
+    budget = Budget(cases=0, shrink_runs=0)
+    report = run_battery(found.subject(showing(without_root)), choose(ids=("GREEDY-01",)), budget, stock=found.stock)
+    unread = [finding for finding in result_of(report, "GREEDY-01").findings if finding.status is ERROR]
+    assert unread
+    assert all(f"it looks as if {ROOTLESS} and each accepted node" in finding.sentence for finding in unread)
+
+
 @pytest.mark.parametrize("path", [True, False])
 @pytest.mark.parametrize("wrong", ["another token", "the root of the round before"])
 def test_another_root_is_not_called_a_convention(tmp_path: Path, wrong: str, path: bool) -> None:

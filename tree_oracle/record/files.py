@@ -105,6 +105,8 @@ def read_bounded(path: Path, name: str, max_bytes: int) -> bytes:
             raise FileError(f"cannot read {path}: it is no regular file")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
+    except FileError:
+        raise
     except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > max_bytes:

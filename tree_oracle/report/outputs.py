@@ -87,6 +87,8 @@ def refuse_foreign(path: Path, name: str, marks: tuple[bytes, ...]) -> None:
             return
         with path.open("rb") as file:
             head = file.read(_HEAD)
+    except UsageError:
+        raise
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     if head and not any(mark in head for mark in marks):

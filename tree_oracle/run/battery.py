@@ -30,6 +30,7 @@ from tree_oracle.record import (
 )
 from tree_oracle.run.astray import Astray
 from tree_oracle.run.budget import Budget
+from tree_oracle.run.conventions import fitting_convention
 from tree_oracle.run.diagnose import LineUp
 from tree_oracle.run.diagnose_law import LawLineUp
 from tree_oracle.run.diagnosis import Diagnosis
@@ -191,10 +192,16 @@ class Battery:
         if diagnose_it and self.budget.diagnose and by_its_case and outcome.status is Status.FAILED:
             diagnosis = self._diagnosed(check, source, case)
         found = explained(outcome.findings[0], case, outcome.rounds, diagnosis, again)
-        return self._with_convention(check, source, case, found) if diagnose_it else found
+        return self._with_convention(check, source, case, found) if diagnose_it and self.budget.diagnose else found
 
     def _with_convention(self, check: Check, source: Source, case: Case, found: Finding) -> Finding:
-        """The finding, and which other usual convention the trees of such texts follow, if they follow one."""
+        """The finding, and which other usual convention such texts, or the roots of their trees, follow if they follow one."""
+        if source.seam.method != Seam.GENERATE:
+            return found
+        if found.status is Status.ERROR:  # there is no round to look at
+            with self.supervision.watch(source, case):
+                hint = fitting_convention(self.subject, Seam.GENERATE)
+            return msgspec.structs.replace(found, sentence=found.sentence + hint)
         if source.seam is not Seam.GENERATE or "tokens" not in check.needs:
             return found
         said = roots_shown_otherwise(partial(self._rounds, source), (case, *self.stock.of(source.scene)))
