@@ -9,7 +9,7 @@ A hang cannot be stopped from inside the process: ``child_run`` runs the same ba
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -98,8 +98,23 @@ class Battery:
         if not offered:
             wanted = " or ".join(sorted({source.seam.method for source in check.sources}))
             return bare_result(check, Status.NOT_OBSERVABLE, reason=f"needs the method {wanted}")
-        explored = [(source, self._explore(check, source, cases, shrink=shrink)) for source in offered]
+        given = self._given(cases)
+        explored = [(source, self._explore(check, source, given(source), shrink=shrink)) for source in offered]
         return self._combine(check, explored)
+
+    @staticmethod
+    def _given(cases: Sequence[Case] | None) -> Callable[[Source], list[Case] | None]:
+        """Which of the cases each source judges, in this order: none that another one judges through the same seam."""
+        taken = set[tuple[Seam, str]]()
+
+        def given(source: Source) -> list[Case] | None:
+            if cases is None:
+                return None
+            own = [case for case in cases if source.scene.fits(case) and (source.seam, case_id(case)) not in taken]
+            taken.update((source.seam, case_id(case)) for case in own)
+            return own
+
+        return given
 
     def judge(self, check: Check, source: Source, case: Case) -> Outcome:
         """Drive and judge one case."""
@@ -142,7 +157,7 @@ class Battery:
         exploration = Exploration(lambda case: self.judge(check, source, case))
         if cases is not None:
             self._renewal.ask(source, self.driver, self._earlier)
-            exploration.run(case for case in cases if source.scene.fits(case))
+            exploration.run(cases)
             return exploration
         exploration.run(self.stock.of(source.scene))
         if not self._looked_into(check, source, exploration):

@@ -102,6 +102,7 @@ def run_abroad(
 def prompts_of(check: Check, stock: Stock) -> dict[str, tuple[Case, ...]]:
     """By scene, the cases of a check that a text of one prompt answers."""
     scenes = {source.scene.name: source.scene for source in check.sources if source.seam is Seam.GENERATE}
+    scenes = {name: scene for name, scene in scenes.items() if not scene.handed} or scenes  # nobody hands a draft there
     return {name: stock.of(scene) for name, scene in scenes.items() if not (scene.processed or scene.batched)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tree_oracle.checks import Check
+from tree_oracle.decoder import Seam
 from tree_oracle.run.trace_cases import (
     BESIDE,
     TREES,
@@ -28,7 +29,8 @@ def unasked(check: Check, request: Request, *, targeted: bool, ranked: bool) -> 
         return "the trace is that of one rank: name those of the others beside it"
     if check.family == "STOP":
         return _no_end(check, request)
-    if any(source.scene.handed for source in check.sources):
+    texts = [source.scene for source in check.sources if source.seam is Seam.GENERATE]
+    if texts and all(scene.handed for scene in texts):
         return "a trace holds what the decoder drafted by itself, which SEQUENCE-01 judges"
     if check.family == "PATHSTATE":
         return "a trace says nothing of processors"

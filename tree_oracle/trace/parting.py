@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tree_oracle.record import Array
+from tree_oracle.record import Array, FileError
 
 _WIDEST = 80  # characters of a value that is shown whole
 
@@ -46,6 +46,8 @@ def _places(mine: object, theirs: object) -> Iterator[tuple[str, object, object,
         isinstance(mine, Array)
         and isinstance(theirs, Array)
         and (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+        and _is_whole(mine)
+        and _is_whole(theirs)
     ):
         yield _cell(mine, theirs)
     elif isinstance(mine, tuple) and isinstance(theirs, tuple) and len(mine) == len(theirs):
@@ -63,6 +65,15 @@ def _places(mine: object, theirs: object) -> Iterator[tuple[str, object, object,
 def _below(step: str, found: tuple[str, object, object, str]) -> tuple[str, object, object, str]:
     where, mine, theirs, rest = found
     return f"{step}{where}", mine, theirs, rest
+
+
+def _is_whole(array: Array) -> bool:
+    """Whether it holds as many bytes as its shape says: one in a line of a trace, which nobody has judged, need not."""
+    try:
+        array.numpy()
+    except FileError:
+        return False
+    return True
 
 
 def _cell(mine: Array, theirs: Array) -> tuple[str, object, object, str]:
