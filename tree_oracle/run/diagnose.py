@@ -174,7 +174,9 @@ class LineUp:
             follows = bool(observed) and seam.method == Seam.GENERATE and not _drafts_unseen(Shown(observed), seam)
             draft = _shown_trees(observed) if follows else None
             decoder, target = ReferenceDecoder(self._target, form.parts, draft=draft), self._target
-            asked = msgspec.structs.replace(case, drafter=None) if follows else case
+            # What is read off a wrong mask is not what was handed over: only where the first token has no draft is it followed.
+            known = seam is Seam.GENERATE or (follows and len(observed[0].tokens or ()) < 2)
+            asked = msgspec.structs.replace(case, drafter=None) if follows and known else case
             made = shown_by(lambda: drive(decoder, seam, asked, self._truth.vocab_size, model=target.model))
             self._remembered[key] = made
             if len(self._remembered) > _KEPT:
