@@ -12,12 +12,12 @@ import numpy as np
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.doubt import contradiction_at, doubts_of
-from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
 from tree_oracle.checks.rounded import rounded_to
+from tree_oracle.checks.rounds_seen import ROUNDS_SEEN
 from tree_oracle.checks.row_forms import form_of
 from tree_oracle.checks.rows import has_power, need_power, same_row
 from tree_oracle.checks.say import NothingToJudge, after_commit, either, fail, listing
-from tree_oracle.checks.scenes import PAIRS, PROMPTS, ROUNDS, TREES
+from tree_oracle.checks.scenes import PAIRS, TREES
 from tree_oracle.checks.view import View, branch, history, relation, shown, true_rows
 from tree_oracle.decoder.seams import Seam
 from tree_oracle.record import Finding, Round, RowKind, Status, row_gap
@@ -39,11 +39,7 @@ def seen_rows(round_: Round) -> np.ndarray:
     needs=_NEEDS,
     sources=(
         Source(Seam.TREE_LOGITS, TREES),
-        Source(Seam.SESSION, ROUNDS),
-        Source(Seam.TAP, PROMPTS),
-        Source(Seam.GENERATE, PROMPTS),
-        Source(Seam.SESSION, DRAFTED),
-        Source(Seam.GENERATE, DRAFTERS_ASKED),
+        *ROUNDS_SEEN,
     ),
     source="the lesson on branch histories: one forward pass stands for one sequential run per path",
 )

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.doubt import told_apart
-from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
+from tree_oracle.checks.rounds_seen import ROUNDS_SEEN
 from tree_oracle.checks.say import fail
-from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
+from tree_oracle.checks.scenes import TREES
 from tree_oracle.checks.view import View, branch, shown
 from tree_oracle.checks.wide import WIDE
 from tree_oracle.decoder.seams import Seam
@@ -26,11 +26,7 @@ from tree_oracle.record import Finding, counted
     sources=(
         Source(Seam.LAY_OUT, TREES),
         Source(Seam.LAY_OUT, WIDE),
-        Source(Seam.SESSION, ROUNDS),
-        Source(Seam.TAP, PROMPTS),
-        Source(Seam.GENERATE, PROMPTS),
-        Source(Seam.SESSION, DRAFTED),
-        Source(Seam.GENERATE, DRAFTERS_ASKED),
+        *ROUNDS_SEEN,
     ),
     source="the definition of tree attention: a node stands where its path puts it (docs/plug-in-your-decoder.md)",
 )

@@ -13,9 +13,9 @@ from jaxtyping import Bool
 
 from tree_oracle.checks.check import Source, check
 from tree_oracle.checks.doubt import told_apart
-from tree_oracle.checks.drafted import DRAFTED, DRAFTERS_ASKED
+from tree_oracle.checks.rounds_seen import ROUNDS_SEEN
 from tree_oracle.checks.say import fail, listing
-from tree_oracle.checks.scenes import PROMPTS, ROUNDS, TREES
+from tree_oracle.checks.scenes import TREES
 from tree_oracle.checks.view import View, branch, relation, shown
 from tree_oracle.checks.wide import WIDE
 from tree_oracle.decoder.seams import Seam
@@ -25,11 +25,7 @@ _NEEDS = ("prefix", "tokens", "parents", "visible")
 _SOURCES = (
     Source(Seam.LAY_OUT, TREES),
     Source(Seam.LAY_OUT, WIDE),
-    Source(Seam.SESSION, ROUNDS),
-    Source(Seam.TAP, PROMPTS),
-    Source(Seam.GENERATE, PROMPTS),
-    Source(Seam.SESSION, DRAFTED),
-    Source(Seam.GENERATE, DRAFTERS_ASKED),
+    *ROUNDS_SEEN,
 )
 _LESSON = (
     "the definition of tree attention: a node sees the prefix, its ancestors and itself (docs/plug-in-your-decoder.md)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tree_oracle.decoder.parts import Decision, Rows
@@ -12,24 +14,26 @@ def _below(tree: CandidateTree, node: int) -> list[int]:
     return [v for v in range(node + 1, len(tree)) if tree.parents[v] == node]
 
 
-def previous_slot_row(tree: CandidateTree, rows: Rows) -> Decision:
-    """Fault: a child is judged with the row of the slot before it, which is its parent's only on a chain."""
-    accepted, here = [], 0
-    while (child := next((v for v in _below(tree, here) if tree.tokens[v] == rows[v - 1].argmax()), None)) is not None:
+def _judged(tree: CandidateTree, rows: Rows, row_of: Callable[[int, list[int], int], int]) -> Decision:
+    """Children are tried in order, each with the row that ``row_of`` names for a node, its children and this child."""
+    accepted, here = list[int](), 0
+    while True:
+        below = _below(tree, here)
+        child = next((v for v in below if tree.tokens[v] == rows[row_of(here, below, v)].argmax()), None)
+        if child is None:
+            return Decision(tuple(accepted), int(rows[here].argmax()))
         accepted.append(child)
         here = child
-    return Decision(tuple(accepted), int(rows[here].argmax()))
+
+
+def previous_slot_row(tree: CandidateTree, rows: Rows) -> Decision:
+    """Fault: a child is judged with the row of the slot before it, which is its parent's only on a chain."""
+    return _judged(tree, rows, lambda here, below, child: child - 1)
 
 
 def parent_looked_up(tree: CandidateTree, rows: Rows) -> Decision:
     """Twin: a child is judged with the row found by looking its parent up."""
-    accepted, here = [], 0
-    while (
-        child := next((v for v in _below(tree, here) if tree.tokens[v] == rows[tree.parents[v]].argmax()), None)
-    ) is not None:
-        accepted.append(child)
-        here = child
-    return Decision(tuple(accepted), int(rows[here].argmax()))
+    return _judged(tree, rows, lambda here, below, child: int(tree.parents[child]))
 
 
 def bonus_by_count(tree: CandidateTree, rows: Rows) -> Decision:
@@ -104,35 +108,17 @@ def children_reversed(tree: CandidateTree, rows: Rows) -> Decision:
 
 def own_row(tree: CandidateTree, rows: Rows) -> Decision:
     """Fault: a child is judged with its own row."""
-    choices, accepted, here = rows.argmax(axis=1), [], 0
-    while (child := next((v for v in _below(tree, here) if tree.tokens[v] == choices[v]), None)) is not None:
-        accepted.append(child)
-        here = child
-    return Decision(tuple(accepted), int(choices[here]))
+    return _judged(tree, rows, lambda here, below, child: child)
 
 
 def first_childs_row(tree: CandidateTree, rows: Rows) -> Decision:
     """Fault: all children of a node are judged with the row of the first of them, to which a pointer was moved too early."""
-    choices, accepted, here = rows.argmax(axis=1), [], 0
-    while below := _below(tree, here):
-        child = next((v for v in below if tree.tokens[v] == choices[below[0]]), None)
-        if child is None:
-            break
-        accepted.append(child)
-        here = child
-    return Decision(tuple(accepted), int(choices[here]))
+    return _judged(tree, rows, lambda here, below, child: below[0])
 
 
 def elder_siblings_row(tree: CandidateTree, rows: Rows) -> Decision:
     """Fault: a child is judged with the row of the sibling that was tried before it, and only the first with its parent's."""
-    choices, accepted, here = rows.argmax(axis=1), [], 0
-    while below := _below(tree, here):
-        child = next((v for u, v in zip((here, *below), below, strict=False) if tree.tokens[v] == choices[u]), None)
-        if child is None:
-            break
-        accepted.append(child)
-        here = child
-    return Decision(tuple(accepted), int(choices[here]))
+    return _judged(tree, rows, lambda here, below, child: [here, *below][below.index(child)])
 
 
 def by_depth(tree: CandidateTree, rows: Rows) -> Decision:

@@ -110,12 +110,12 @@ def compare(before: Report, after: Report) -> Comparison:
     """
     old, new = _by_check(before), _by_check(after)
     forbidden = obstacles(before, after)
-    lost, strayed = _missing(before, after)
+    lost, strayed = _lost(before, after)
     return Comparison(
         changes=tuple(_change(check, old.get(check), new.get(check)) for check in sorted(old.keys() | new.keys())),
         outcomes_lost=lost,
         outcomes_strayed=strayed,
-        outcomes_gained=tuple(name for name in after.ledger.reached if name not in before.ledger.reached),
+        outcomes_gained=_gone(after, before),
         held=(before.held, after.held),
         figures=() if forbidden else figures(before, after),
         obstacles=forbidden,
@@ -149,9 +149,13 @@ def _class(status: Status | None) -> str:
     return "bad" if status in (Status.FAILED, Status.ERROR) else "blank"
 
 
-def _missing(before: Report, after: Report) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _gone(before: Report, after: Report) -> tuple[str, ...]:
+    return tuple(name for name in before.ledger.reached if name not in after.ledger.reached)
+
+
+def _lost(before: Report, after: Report) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The outcomes that do not come about any more: those that are a loss, and those that a wrong text may have led to."""
-    gone = [name for name in before.ledger.reached if name not in after.ledger.reached]
+    gone = _gone(before, after)
     failed = any(_class(result.status) == "bad" for result in before.results)
     strayed = tuple(name for name in gone if failed and name not in after.ledger.missed)
     return tuple(name for name in gone if name not in strayed), strayed

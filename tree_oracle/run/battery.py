@@ -69,6 +69,7 @@ class Battery:
         self.driver = driver_of(subject, subject.decoder, subject.watched, subject.target.model)
         self._earlier = tuple(earlier)  # what the decoder answers before each case that is given to ``finish``
         self._renewal = Renewal(subject, supervision)
+        self._text_hint: str | None = None  # which convention its texts follow; None: nobody asked yet
         self._line_up, self._law_line_up = LineUp(subject.target, subject.truth), LawLineUp(subject.declared_mode)
         self._noted = Noted(subject.truth, edges_of(subject.target))
         astray = Astray(self._renewal.maker(), subject.truth.vocab_size)
@@ -214,9 +215,10 @@ class Battery:
         if source.seam.method != Seam.GENERATE:
             return found
         if found.status is Status.ERROR:  # there is no round to look at
-            with self.supervision.watch(source, case):
-                hint = fitting_convention(self.subject, Seam.GENERATE)
-            return msgspec.structs.replace(found, sentence=found.sentence + hint)
+            if self._text_hint is None:  # the same for every check
+                with self.supervision.watch(source, case):
+                    self._text_hint = fitting_convention(self.subject, Seam.GENERATE)
+            return msgspec.structs.replace(found, sentence=found.sentence + self._text_hint)
         if source.seam is not Seam.GENERATE or "tokens" not in check.needs:
             return found
         said = roots_shown_otherwise(partial(self._rounds, source), (case, *self.stock.of(source.scene)))

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tree_oracle.record import Case, DecoderError, Round, TreeOracleError, case_id
-
-Rounds = tuple[Round, ...]
+from tree_oracle.run.same_shown import Rounds
 
 
 @dataclass(frozen=True, slots=True)

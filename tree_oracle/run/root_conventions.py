@@ -12,10 +12,10 @@ round is followed by another: the last one of a text may be cut, and would tell 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from tree_oracle.checks import answers
 from tree_oracle.checks.guard import call, protect
@@ -70,48 +70,59 @@ def roots_shown_otherwise(seen: Callable[[Case], Sequence[Round]], cases: Iterab
 def _rootless(texts: Sequence[Text]) -> str:
     """That no tree of these texts holds its root; empty where one does, or where nothing tells."""
     fitting, further, accepts = set(_NUMBERS), 0, False
-    for prompt, rounds in texts:
-        committed = list(prompt)
-        for shown in rounds:
-            tree, emitted = _tree(shown), answers.integers(answers.field(shown, "emitted"), "emitted").tolist()
-            if tree is not None:
-                if tree.tokens[:1] == (committed[-1],):
-                    return ""
-                path, rooted = _path(shown), _rooted(tree, committed[-1])
-                further += _depth(rooted, emitted) - _depth(tree, emitted) if path is None else len(path)
-                accepts = accepts or bool(path)
-                fitting = {by for by in fitting if _follows(rooted, [node + by for node in path or ()], emitted)}
-            committed += emitted
+    for one in _trees(texts):
+        if one.tree.tokens[:1] == (one.last,):
+            return ""
+        rooted = _rooted(one.tree, one.last)
+        further += _depth(rooted, one.emitted) - _depth(one.tree, one.emitted) if one.path is None else len(one.path)
+        accepts = accepts or bool(one.path)
+        fitting = {by for by in fitting if _follows(rooted, [node + by for node in one.path or ()], one.emitted)}
     return _ROOTLESS + _NUMBERS[max(fitting) if accepts else 0] if fitting and further > 0 else ""
 
 
 def _pending(texts: Sequence[Text]) -> str:
     """That every root is emitted by its own round; empty where one is not, or where nothing tells."""
     late = followed = counted = 0
+    for one in _trees(texts):
+        if not _emits_its_root(one):
+            return ""
+        late += one.tree.tokens[0] != one.last
+        followed += not one.cut
+        counted += one.path is not None and one.path[:1] == [0]
+    return _PENDING + (_COUNTED if counted else "") if late and followed else ""
+
+
+def _emits_its_root(one: _Told) -> bool:
+    """Whether what is emitted is the root and what is accepted below it; if it was cut, a beginning of that."""
+    tree, emitted = one.tree, one.emitted
+    if not tree.tokens or emitted[:1] != [tree.tokens[0]] or not _is_tree(tree):
+        return False
+    if one.path is None:
+        return _depth(tree, emitted[1:]) == len(emitted) - 1
+    below = one.path[one.path[:1] == [0] :]
+    whole = len(emitted) == len(below) + 1 or (one.cut and len(emitted) <= len(below))
+    return whole and _follows(tree, below, emitted[1:])
+
+
+class _Told(NamedTuple):
+    """A round that shows a tree."""
+
+    tree: TreeData
+    path: list[int] | None
+    emitted: list[int]
+    last: int  # the last token that was committed before it
+    cut: bool  # the last round of its text may be
+
+
+def _trees(texts: Sequence[Text]) -> Iterator[_Told]:
+    """The rounds of all texts that show a tree, in order."""
     for prompt, rounds in texts:
         committed = list(prompt)
         for number, shown in enumerate(rounds, 1):
             tree, emitted = _tree(shown), answers.integers(answers.field(shown, "emitted"), "emitted").tolist()
             if tree is not None:
-                path, cut = _path(shown), number == len(rounds)
-                if not _emits_its_root(tree, path, emitted, cut=cut):
-                    return ""
-                late += tree.tokens[0] != committed[-1]
-                followed += not cut
-                counted += path is not None and path[:1] == [0]
+                yield _Told(tree, _path(shown), emitted, committed[-1], number == len(rounds))
             committed += emitted
-    return _PENDING + (_COUNTED if counted else "") if late and followed else ""
-
-
-def _emits_its_root(tree: TreeData, path: list[int] | None, emitted: list[int], *, cut: bool) -> bool:
-    """Whether what is emitted is the root and what is accepted below it; if it was cut, a beginning of that."""
-    if not tree.tokens or emitted[:1] != [tree.tokens[0]] or not _is_tree(tree):
-        return False
-    if path is None:
-        return _depth(tree, emitted[1:]) == len(emitted) - 1
-    below = path[path[:1] == [0] :]
-    whole = len(emitted) == len(below) + 1 or (cut and len(emitted) <= len(below))
-    return whole and _follows(tree, below, emitted[1:])
 
 
 def _rounds(subject: Subject, prompt: tuple[int, ...]) -> Sequence[Any]:
